@@ -1,0 +1,7 @@
+"""``python -m cgx``."""
+
+import sys
+
+from cgx.cli import main
+
+sys.exit(main())
