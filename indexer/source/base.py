@@ -1,0 +1,98 @@
+"""What a source tree is to every reader: paths, bytes and blob ids. Nothing here ever runs or changes what it reads."""
+
+from __future__ import annotations
+
+import hashlib
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator
+
+MAX_FILE_BYTES = 64 * 1024 * 1024  # larger files are never source; reading one would only cost memory
+
+# What can hold code, configuration or launch lines: the files whose bytes make up a folder's digest.
+TEXT_SUFFIXES = (
+    ".py", ".pyi", ".pyx", ".ipynb", ".json", ".yaml", ".yml", ".toml", ".cfg", ".ini", ".sh", ".slurm", ".sbatch",
+    ".txt", ".md", ".rst", ".cu", ".cpp", ".cc", ".h", ".hpp", ".jinja", ".conf", ".gin",
+)  # fmt: skip
+
+
+class Tree(ABC):
+    """One source: a commit, a work tree or a plain folder. Paths are relative to SOURCE and use ``/``."""
+
+    def __init__(self, name: str, *, commit: str | None = None, prefix: str = "", location: str = "") -> None:
+        self.name = name
+        self.commit = commit
+        self.prefix = prefix  # folder of SOURCE inside its repository, without a trailing slash; "" at the root
+        self.location = location  # absolute folder on this machine; for messages and cache keys, never for records
+        self.skipped: list[tuple[str, str]] = []  # (path, why)
+        self.modified = False
+        self.repository_key = location  # what a store is keyed by: the same for two views of one repository
+        self._folders: set[str] | None = None
+
+    @property
+    def digest(self) -> str:
+        """A digest of what a folder holds. Commits need none, theirs is the sha."""
+        total = hashlib.sha1(usedforsecurity=False)
+        for path in self.paths():
+            if path.endswith(TEXT_SUFFIXES):
+                total.update(f"{path}\0{self.blob(path)}\n".encode())
+        return total.hexdigest()
+
+    @abstractmethod
+    def paths(self) -> list[str]:
+        """Every regular file, sorted."""
+
+    @abstractmethod
+    def blob(self, path: str) -> str:
+        """The id git gives the file's bytes. Raises KeyError for a path that is not there."""
+
+    @abstractmethod
+    def read(self, path: str) -> bytes | None:
+        """The file's bytes, or None where it is not there, is skipped, or cannot be read."""
+
+    def read_many(self, paths: Iterable[str]) -> Iterator[tuple[str, bytes | None]]:
+        """Several files; trees that can read them faster together do."""
+        for path in paths:
+            yield path, self.read(path)
+
+    def exists(self, path: str) -> bool:
+        """Whether a regular file stands there."""
+        raise NotImplementedError
+
+    def isdir(self, path: str) -> bool:
+        """Whether a folder stands there. ``""`` and ``"."`` are the root."""
+        path = path.strip("/")
+        return path in ("", ".") or path in self._folder_set()
+
+    def listdir(self, path: str) -> list[str]:
+        """Names of the files and folders right under a folder, sorted."""
+        path = path.strip("/")
+        start = "" if path in ("", ".") else path + "/"
+        return sorted({item[len(start) :].partition("/")[0] for item in self.paths() if item.startswith(start)})
+
+    def close(self) -> None:  # noqa: B027 - most trees hold no process
+        """End helper processes. Idempotent."""
+
+    def __enter__(self) -> Tree:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _folder_set(self) -> set[str]:
+        if self._folders is None:
+            folders: set[str] = set()
+            for path in self.paths():
+                parent = path.rpartition("/")[0]
+                while parent and parent not in folders:
+                    folders.add(parent)
+                    parent = parent.rpartition("/")[0]
+            self._folders = folders
+        return self._folders
+
+
+def blob_id(data: bytes, algorithm: str = "sha1") -> str:
+    """The id git gives these bytes as a blob."""
+    digest = hashlib.new(algorithm, usedforsecurity=False)
+    digest.update(b"blob %d\0" % len(data))
+    digest.update(data)
+    return digest.hexdigest()

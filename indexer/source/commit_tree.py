@@ -1,0 +1,69 @@
+"""A commit, read from git's object database without a checkout."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from cgx.errors import UserError
+from cgx.indexer.source.base import Tree
+from cgx.indexer.source.git import Repository
+from cgx.indexer.source.objects import ObjectReader
+
+SKIPPED_MODES = {"120000": "symbolic link", "160000": "submodule"}
+
+
+def list_commit(repository: Repository, commit: str, prefix: str) -> list[tuple[str, str, str]] | None:
+    """(mode, blob, path under prefix) of every file of a commit, or None where the commit has no such folder."""
+    where = f"{commit}:{prefix}" if prefix else f"{commit}^{{tree}}"
+    listed = repository.output("ls-tree", "-r", "-z", "--full-tree", where)
+    if listed is None:
+        return None
+    entries = []
+    for line in listed.split(b"\0"):
+        if line:
+            head, _, path = line.partition(b"\t")
+            mode, _, blob = head.decode().split(" ")
+            entries.append((mode, blob, path.decode("utf-8", "backslashreplace")))
+    return entries
+
+
+class CommitTree(Tree):
+    """The files of one commit, or of one folder in it."""
+
+    def __init__(self, repository: Repository, commit: str, prefix: str, name: str, location: Path) -> None:
+        super().__init__(name, commit=commit, prefix=prefix, location=str(location))
+        entries = list_commit(repository, commit, prefix)
+        if entries is None:
+            raise UserError(f"the folder {prefix!r} is not in commit {commit[:12]} of {repository.display}")
+        self._blobs = {path: blob for mode, blob, path in entries if mode not in SKIPPED_MODES}
+        self.skipped = sorted((path, SKIPPED_MODES[mode]) for mode, _, path in entries if mode in SKIPPED_MODES)
+        self._paths = sorted(self._blobs)
+        self._objects = ObjectReader(repository)
+
+    def paths(self) -> list[str]:
+        return self._paths
+
+    def blob(self, path: str) -> str:
+        return self._blobs[path]
+
+    def exists(self, path: str) -> bool:
+        return path in self._blobs
+
+    def read(self, path: str) -> bytes | None:
+        blob = self._blobs.get(path)
+        return None if blob is None else self._checked(path, self._objects.read(blob))
+
+    def read_many(self, paths: Iterable[str]) -> Iterator[tuple[str, bytes | None]]:
+        wanted = [path for path in paths if path in self._blobs]
+        contents = self._objects.read_many(self._blobs[path] for path in wanted)
+        for path, (_, data) in zip(wanted, contents, strict=True):
+            yield path, self._checked(path, data)
+
+    def close(self) -> None:
+        self._objects.close()
+
+    def _checked(self, path: str, data: bytes | None) -> bytes | None:
+        if data is None and not any(path == known for known, _ in self.skipped):
+            self.skipped.append((path, "object missing or too large"))
+        return data
