@@ -192,7 +192,7 @@ class ClassValue:
     path: str
     module: ModuleObject | None
     bases: list[Value]  # ClassValue, External or Unknown
-    mro: list[Value]
+    mro: list[Value] = field()  # explicit: a bare annotation would take `type.mro` for its default
     namespace: dict[str, Value]
     line: int = 0
     native: str = ""
