@@ -61,7 +61,7 @@ def _value(node: ast.expr, lookup: Callable[[str], str | None]) -> int | None:
         return int(all(values) if isinstance(node.op, ast.And) else any(values))
     if isinstance(node, ast.BinOp) and type(node.op) in _BINARY:
         left, right = _value(node.left, lookup), _value(node.right, lookup)
-        if left is None or right is None or abs(right) > 64 and isinstance(node.op, ast.Pow | ast.LShift):
+        if left is None or right is None or (abs(right) > 64 and isinstance(node.op, ast.Pow | ast.LShift)):
             return None
         return _BINARY[type(node.op)](left, right)
     if isinstance(node, ast.Compare) and len(node.ops) == 1 and type(node.ops[0]) in _COMPARE:
@@ -76,4 +76,4 @@ def _unary(node: ast.UnaryOp, lookup: Callable[[str], str | None]) -> int | None
         return None
     if isinstance(node.op, ast.Not):
         return int(not value)
-    return -value if isinstance(node.op, ast.USub) else value
+    return int(-value if isinstance(node.op, ast.USub) else value)

@@ -63,7 +63,12 @@ class _Test:
         if operator in ("=", "==", "!=", "=~", "<", ">") or operator in _NUMBERS:
             left, operator, right = self.take(), self.take(), self.take()
             return self.compare(left, operator, right)
-        if word.startswith("-") and len(word) == 2 and self.peek(1) is not None and self.peek(1) not in ("]", "-a", "-o"):
+        if (
+            word.startswith("-")
+            and len(word) == 2
+            and self.peek(1) is not None
+            and self.peek(1) not in ("]", "-a", "-o")
+        ):
             self.take()
             return self.unary(word, self.take())
         self.take()
@@ -78,7 +83,9 @@ class _Test:
             return value in self.state.variables
         if operator in _FILES and is_known(value):
             path = posixpath.normpath(posixpath.join(self.state.cwd, value))
-            known = path == "." or self.state.tree.exists(path) or self.state.tree.isdir(path) or path in self.state.files
+            known = (
+                path == "." or self.state.tree.exists(path) or self.state.tree.isdir(path) or path in self.state.files
+            )
             return True if known else None  # what the commit does not hold may be there at run time
         return None
 

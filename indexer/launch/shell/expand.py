@@ -8,13 +8,14 @@ import re
 from collections.abc import Callable
 
 from cgx.indexer.launch.shell import arithmetic
-from cgx.indexer.launch.shell.lexer import ShellSyntaxError, template
+from cgx.indexer.launch.shell.lexer import inner_word
 from cgx.indexer.launch.shell.state import State, is_known, unknown
 from cgx.indexer.launch.shell.syntax import Part, Word
 
 Substitute = Callable[[State, str], str]
 _FORM = re.compile(
-    r"(?P<name>[A-Za-z_]\w*|[0-9]+|[@*#?$!-])(?:\[(?P<index>[^\]]*)\])?(?P<op>:?[-=?+]|%%?|##?|//?|\^\^?|,,?|:)?(?P<rest>.*)", re.S
+    r"(?P<name>[A-Za-z_]\w*|[0-9]+|[@*#?$!-])(?:\[(?P<index>[^\]]*)\])?(?P<op>:?[-=?+]|%%?|##?|//?|\^\^?|,,?|:)?(?P<rest>.*)",
+    re.S,
 )
 _BRACES = re.compile(r"\{([^{}\s]*(?:,[^{}\s]*)+|-?\d+\.\.-?\d+)\}")
 
@@ -99,12 +100,16 @@ def _split(text: str) -> list[str]:
 
 
 def _several(state: State, part: Part, substitute: Substitute) -> list[str] | None:
-    """The fields of a quoted ``$@`` or ``${array[@]}``; None for anything else."""
+    """The fields of a quoted ``$@`` or ``${array[@]}``, or of a default that is used; None for anything else."""
+    if part.kind == "variable" and not part.quoted and (default := _default(state, part.text, substitute)) is not None:
+        return expand(state, inner_word(default), substitute)
     if part.kind != "variable" or (not part.quoted and part.text not in ("@", "*")):
         return None
     if part.text == "@":
         return list(state.positional) if part.quoted else None
-    match = re.fullmatch(r"(\w+)\[@\](?::(\d+)(?::(\d+))?)?", part.text) or re.fullmatch(r"(@):(\d+)(?::(\d+))?", part.text)
+    match = re.fullmatch(r"(\w+)\[@\](?::(\d+)(?::(\d+))?)?", part.text) or re.fullmatch(
+        r"(@):(\d+)(?::(\d+))?", part.text
+    )
     if match is None:
         return None
     if match.group(1) == "@":
@@ -117,12 +122,26 @@ def _several(state: State, part: Part, substitute: Substitute) -> list[str] | No
     return list(values[start : start + int(match.group(3))] if match.group(3) else values[start:])
 
 
+def _default(state: State, text: str, substitute: Substitute) -> str | None:
+    """The default of ``${name:-default}`` where it is used: its own quotes decide how it is split."""
+    match = _FORM.fullmatch(text)
+    if match is None or match.group("op") not in (":-", "-"):
+        return None
+    value = _lookup(state, match.group("name"), match.group("index"), substitute)
+    unset = value is None or (value == "" and match.group("op") == ":-")
+    return match.group("rest") if unset else None
+
+
 def _parameter(state: State, text: str, substitute: Substitute) -> str:
     if text.startswith("#") and len(text) > 1:
         return _length(state, text[1:])
     if text.startswith("!"):
         target = state.get(text[1:])
-        return unknown("${" + text + "}") if target is None or not is_known(target) else _parameter(state, target, substitute)
+        return (
+            unknown("${" + text + "}")
+            if target is None or not is_known(target)
+            else _parameter(state, target, substitute)
+        )
     match = _FORM.fullmatch(text)
     if match is None:
         return unknown("${" + text + "}")
@@ -130,7 +149,7 @@ def _parameter(state: State, text: str, substitute: Substitute) -> str:
     value = _lookup(state, name, index, substitute)
 
     def word() -> str:
-        return join(state, template(rest), substitute) if rest else ""
+        return join(state, inner_word(rest), substitute) if rest else ""
 
     if op in (":-", "-", ":=", "="):
         if value is None or (value == "" and op.startswith(":")):
@@ -158,8 +177,10 @@ def _edit(state: State, value: str, op: str, rest: str, word: Callable[[], str])
         return _trim(value, op, word())
     if op in ("/", "//"):
         pattern, _, replacement = rest.partition("/")
-        regex = fnmatch.translate(join(state, template(pattern), lambda _s, t: t)).removesuffix(r"\Z").removesuffix(r"\z")
-        new = join(state, template(replacement), lambda _s, t: t)
+        regex = (
+            fnmatch.translate(join(state, inner_word(pattern), lambda _s, t: t)).removesuffix(r"\Z").removesuffix(r"\z")
+        )
+        new = join(state, inner_word(replacement), lambda _s, t: t)
         return re.sub(regex, lambda _m: new, value, count=0 if op == "//" else 1)
     return value.upper() if op == "^^" else value.lower() if op == ",," else value.capitalize() if op == "^" else value
 
@@ -244,6 +265,3 @@ def _glob(state: State, text: str) -> list[str]:
 def _match(path: str, pattern: str) -> bool:
     left, right = path.split("/"), pattern.split("/")
     return len(left) == len(right) and all(fnmatch.fnmatchcase(a, b) for a, b in zip(left, right))
-
-
-__all__ = ["ShellSyntaxError", "expand", "expand_words", "join", "value_of"]

@@ -76,7 +76,7 @@ class Lexer:
         return Token("assign", assign=Assign(name, self._word(), plus, index), line=line)
 
     def _array(self) -> tuple[Word, ...]:
-        words = []
+        words: list[Word] = []
         while True:
             self._skip_blank(newlines=True)
             if self.pos >= len(self.text):
@@ -107,13 +107,18 @@ class Lexer:
 
     # -- words --------------------------------------------------------------------------------------------------
 
-    def _word(self) -> Word:
+    def _word(self, whole: bool = False) -> Word:
+        """One word; ``whole``: all of the text, blanks and operators included."""
         parts: list[Part] = []
         start = self.pos
         while self.pos < len(self.text):
             char = self.text[self.pos]
             if char in " \t\n;&|<>()":
-                break
+                if not whole:
+                    break
+                parts.append(Part("text", char))
+                self.pos += 1
+                continue
             if char == "\\":
                 if self.text.startswith("\\\n", self.pos):
                     self._advance(self.pos + 2)
@@ -147,14 +152,14 @@ class Lexer:
 
     def _double_quoted(self) -> list[Part]:
         self.pos += 1
-        parts: list[Part] = [Part("text", "", True)]
+        parts: list[Part] = []
         while True:
             if self.pos >= len(self.text):
                 raise ShellSyntaxError(f"line {self.line}: a quote is not closed")
             char = self.text[self.pos]
             if char == '"':
                 self.pos += 1
-                return parts
+                return parts or [Part("text", "", True)]  # "" is a word, "$@" without words is none
             if char == "\\" and self.text[self.pos + 1 : self.pos + 2] in '"\\$`\n':
                 if self.text[self.pos + 1] != "\n":
                     parts.append(Part("text", self.text[self.pos + 1], True))
@@ -253,3 +258,8 @@ class Lexer:
 def template(text: str) -> Word:
     """``text`` as inside double quotes: expansions are parts, nothing is split."""
     return Word(tuple(Lexer('"' + text.replace('"', '\\"') + '"')._double_quoted()))
+
+
+def inner_word(text: str) -> Word:
+    """The word inside ``${name:-word}``: quotes count, blanks do not end it."""
+    return Lexer(text)._word(whole=True)

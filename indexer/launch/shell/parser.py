@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from cgx.indexer.launch.shell.lexer import Lexer, ShellSyntaxError
 from cgx.indexer.launch.shell.syntax import (
     Arithmetic,
@@ -84,7 +86,9 @@ class _Parser:
             elif self.operator(";", "&") or self.token.kind == "newline":
                 self.take()
             elif not (self.token.kind == "end" or self.operator(")", ";;", ";&", ";;&")):
-                raise ShellSyntaxError(f"line {self.token.line}: unexpected {self.token.text or self.reserved() or 'word'}")
+                raise ShellSyntaxError(
+                    f"line {self.token.line}: unexpected {self.token.text or self.reserved() or 'word'}"
+                )
 
     def pipeline(self) -> Node:
         negated = False
@@ -178,7 +182,7 @@ class _Parser:
         self.take()
         word = _as_word(self.take())
         self.expect("in")
-        arms = []
+        arms: list[tuple[tuple[Word, ...], Node]] = []
         while True:
             self.newlines()
             if self.reserved() == "esac":
@@ -239,7 +243,8 @@ class _Parser:
             elif self.token.kind == "assign":
                 assign = self.take().assign
                 assert assign is not None
-                (words if words else assigns).append(assign)  # type: ignore[attr-defined]
+                held: list[Any] = words if words else assigns
+                held.append(assign)
             elif self.token.kind == "word":
                 words.append(_as_word(self.take()))
             elif self.operator("(") and len(words) == 1 and not assigns and isinstance(words[0], Word):

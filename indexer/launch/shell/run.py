@@ -11,6 +11,7 @@ from cgx.indexer.launch.shell import arithmetic, conditions
 from cgx.indexer.launch.shell.expand import expand, join
 from cgx.indexer.launch.shell.lexer import ShellSyntaxError
 from cgx.indexer.launch.shell.parser import assign_word, parse_shell
+from cgx.indexer.launch.shell.slurm import slurm_variables
 from cgx.indexer.launch.shell.state import MAX_STEPS, Started, State, is_known, unknown
 from cgx.indexer.launch.shell.syntax import (
     Arithmetic,
@@ -314,7 +315,10 @@ def _script_of(state: State, words: list[str]) -> list[str] | None:
         if data is None or not (data.startswith(b"#!") and b"sh" in data.split(b"\n", 1)[0]):
             return None
     if name == "sbatch":
-        rest = [word for place, word in enumerate(words[1:]) if not word.startswith("-") or place > 5]
+        scripts = [
+            place for place, word in enumerate(words) if place and state.tree.exists(posixpath.join(state.cwd, word))
+        ]
+        rest = words[scripts[0] :] if scripts else words[-1:]
     return list(rest) if rest else None
 
 
@@ -336,7 +340,11 @@ def _script(state: State, words: list[str], extra: dict[str, str]) -> Status:
             state.problems.append(f"script not found: {words[0]}")
             return None
         child.path, child.positional = path, words[1:]
-        read_script(child, data.decode("utf-8", "replace"))
+        text = data.decode("utf-8", "replace")
+        for name, value in slurm_variables(text).items():
+            child.variables.setdefault(name, value)
+            child.exported.add(name)
+        read_script(child, text)
     state.steps = child.steps
     return None
 
@@ -398,9 +406,11 @@ def _seq(state: State, words: list[str]) -> str | None:
     numbers = [int(word) for word in words[1:] if word.lstrip("-").isdigit()]
     if not 1 <= len(numbers) <= 3 or len(numbers) != len(words) - 1:
         return None
-    first, step, last = [(1, 1, numbers[0]), (numbers[0], 1, numbers[-1]), (numbers[0], numbers[1 % len(numbers)], numbers[-1])][
-        len(numbers) - 1
-    ]
+    first, step, last = [
+        (1, 1, numbers[0]),
+        (numbers[0], 1, numbers[-1]),
+        (numbers[0], numbers[1 % len(numbers)], numbers[-1]),
+    ][len(numbers) - 1]
     return "\n".join(str(number) for number in range(first, last + (1 if step > 0 else -1), step or 1)[:MAX_ROUNDS])
 
 

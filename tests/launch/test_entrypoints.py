@@ -1,0 +1,44 @@
+"""``cgx entrypoints``: jobs found, ranked, anchored, and what must not be among them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from conftest import MakeTree
+
+from cgx.cli import main
+from cgx.indexer.launch.entrypoints import find_entrypoints
+
+FILES = {
+    "train.py": "import torch\nloss = 1\nfor step in range(3):\n    loss.backward()\n",
+    "pkg/__init__.py": "",
+    "pkg/model.py": "import torch\nclass Net: ...\n",
+    "pkg/cli.py": "import torch\ndef main(): ...\n\nif __name__ == '__main__':\n    main()\n",
+    "tests/test_net.py": "import torch\nif __name__ == '__main__':\n    pass\n",
+    "run.sh": "torchrun --nproc_per_node=8 train.py\n",
+    "setup_env.sh": "pip install torch\n",
+    "README.md": "Run\n```\n$ torchrun --nproc_per_node=2 \\\n    train.py --lr 1\npython gone.py\n```\n",
+    "pyproject.toml": '[project.scripts]\nfit = "pkg.cli:main"\n',
+}
+
+
+def test_what_is_found(make_tree: MakeTree) -> None:
+    found = {entry.line: entry for entry in find_entrypoints(make_tree(FILES))}
+    assert set(found) == {
+        "python train.py", "bash run.sh", "torchrun --nproc_per_node=2 train.py --lr 1", "fit", "python -m pkg.cli", "python tests/test_net.py",
+    }  # fmt: skip
+    assert str(found["torchrun --nproc_per_node=2 train.py --lr 1"].anchor) == "README.md:<module>:3"
+    assert str(found["python -m pkg.cli"].anchor) == "pkg/cli.py:<module>:4"
+    lines = list(found)
+    assert lines[-1] == "python tests/test_net.py" and lines.index("python train.py") < lines.index("python -m pkg.cli")
+
+
+def test_command(make_tree: MakeTree, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    make_tree(FILES)
+    assert main(["entrypoints", str(tmp_path / "repo"), "--json", "--limit", "2"]) == 0
+    rows = json.loads(capsys.readouterr().out)
+    assert len(rows) == 2 and set(rows[0]) == {"line", "kind", "anchor", "why", "score"}
+    assert main(["entrypoints", str(tmp_path / "repo"), "--limit", "2"]) == 0
+    assert "4 more" in capsys.readouterr().out
