@@ -1,0 +1,256 @@
+"""From calls to entries: one entry for each class of equal calls in one body, and below it what one of them does."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+
+from cgx.indexer.interpreter.trace import BranchNode, LoopNode, ModuleCall, Node, OpNode
+from cgx.indexer.interpreter.values import ModuleInstance, Unknown
+from cgx.indexer.passes.fold.classes import Classes
+from cgx.indexer.passes.fold.describe import (
+    forward_anchor,
+    level_of,
+    parameter_rows,
+    repeat_of,
+    type_of,
+    wrapper_names,
+)
+from cgx.indexer.passes.fold.draft import Condition, Draft, Open, Repeat
+from cgx.indexer.passes.fold.entering import Entering
+from cgx.indexer.passes.fold.idle import Idle
+from cgx.indexer.passes.fold.items import Item, Reader, Turns
+from cgx.indexer.passes.fold.patterns import merge, write
+from cgx.indexer.passes.fold.shapes import Symbols, boundary_rows
+from cgx.indexer.passes.fold.signature import Signatures
+from cgx.indexer.passes.fold.structure import Interner, Structure
+from cgx.indexer.passes.fold.ties import Ties
+from cgx.indexer.passes.fold.tree import Path, Tree
+from cgx.model.anchors import Anchor
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where the emitter is: how the paths above are written, and whether a checkpoint runs this again."""
+
+    prefixes: dict[Path, str] = field(default_factory=dict)
+    recomputed: bool = False
+
+    def within(self, more: dict[Path, str]) -> Place:
+        return replace(self, prefixes={**self.prefixes, **more}) if more else self
+
+
+class Emitter:
+    """Writes the drafts of one step."""
+
+    def __init__(self, tree: Tree, nodes: Sequence[Node], symbols: Symbols) -> None:
+        interner = Interner()
+        self.tree, self.symbols = tree, symbols
+        self.structure = Structure(interner)
+        self.signatures = Signatures(tree, self.structure, interner)
+        self.entering = Entering(tree, self.signatures)
+        self.entering.add(nodes, None)
+        self.classes = Classes(tree, self.structure, self.entering)
+        self.ties = Ties(tree)
+        self.idle = Idle(self)
+        self.opens: list[Open] = []
+        self._reader = Reader(tree, lambda body: self.signatures.body(body, self.classes.masked))
+
+    def body(self, bodies: Sequence[Iterable[Node]], place: Place) -> list[Draft]:
+        """The entries of a body. ``bodies`` do the same for several units of a fold; the first one stands for all."""
+        columns = [self._reader.read(nodes) for nodes in bodies]
+        columns = [items for items in columns if len(items) == len(columns[0])]
+        drafts: list[Draft] = []
+        for positions in self._groups(columns[0]):
+            group = [items[position] for items in columns for position in positions]
+            drafts.extend(self._emit(group, len(positions), place))
+        return drafts
+
+    def _groups(self, items: list[Item]) -> list[list[int]]:
+        """Positions that make one entry: calls of equal members of a container, each of another member."""
+        groups: list[list[int]] = []
+        open_groups: dict[object, tuple[list[int], set[int]]] = {}
+        for position, item in enumerate(items):
+            if isinstance(item, ModuleCall):
+                key = (self.classes.masked(item.module), self.signatures.call(item), id(self.tree.root(item.module)))
+                group, taken = open_groups.get(key, ([], set()))
+                if group and id(item.module) not in taken:
+                    paths = [self.tree.path(_call(items[index]).module) for index in (*group, position)]
+                    if len(paths[0]) == len(paths[-1]):
+                        group.append(position)
+                        taken.add(id(item.module))
+                        continue
+                open_groups[key] = ([position], {id(item.module)})
+                groups.append(open_groups[key][0])
+            else:
+                groups.append([position])
+        return [part for group in groups for part in self._writable(items, group)]
+
+    def _writable(self, items: list[Item], group: list[int]) -> list[list[int]]:
+        """The group, or its members one by one where no pattern says exactly their paths."""
+        if len(group) == 1 or merge(self.tree.path(_call(items[index]).module) for index in group) is not None:
+            return [group]
+        return [[position] for position in group]
+
+    def _emit(self, group: list[Item], own: int, place: Place) -> list[Draft]:
+        first = group[0]
+        if isinstance(first, ModuleCall):
+            return [self._calls([_call(item) for item in group], own, place)]
+        if isinstance(first, OpNode):
+            return [self._op([item for item in group if isinstance(item, OpNode)], place)]
+        if isinstance(first, BranchNode):
+            return self._branch([item for item in group if isinstance(item, BranchNode)], place)
+        if isinstance(first, Turns):
+            return [self._turns([item for item in group if isinstance(item, Turns)], place)]
+        if isinstance(first, LoopNode):
+            return self._loop([item for item in group if isinstance(item, LoopNode)], place)
+        return []
+
+    # ---------------------------------------------------------------- modules
+
+    def module(self, module: ModuleInstance, place: Place) -> Draft:
+        """An entry with what is known of the module alone."""
+        root = self.tree.parent(module) is None
+        path = self.tree.path(module)
+        written = write(path, place.prefixes)
+        owner = self.ties.owner(module)
+        return Draft(
+            level_of(module, root),
+            written.rpartition(".")[2],
+            type_of(module),
+            forward_anchor(module) or module.constructed_at,
+            path=written,
+            constructed_at=module.constructed_at,
+            parameters=parameter_rows(module, self.symbols),
+            shares=None if owner is None else write(self.tree.path(owner), place.prefixes),
+            wrapped_by=wrapper_names(module),
+            module=module,
+        )
+
+    def _calls(self, calls: list[ModuleCall], own: int, place: Place) -> Draft:
+        first = calls[0]
+        mine = calls[:own]
+        inner = place.within(merge(self.tree.path(call.module) for call in mine) or {})
+        if first.recompute is not None:
+            inner = replace(inner, recomputed=True)
+        draft = self.module(first.module, inner)
+        draft.anchor = first.anchor or draft.anchor
+        if draft.level == "model":
+            draft.name = _variable(first.text) or draft.name or first.module.cls.name
+        draft.called_from = list(dict.fromkeys(call.called_from for call in mine if call.called_from is not None))
+        draft.recomputed = 1 if inner.recomputed else None
+        if first.method == "":
+            draft.runs, draft.ordered = False, False
+        if own > 1:
+            draft.repeat = repeat_of(first.module, own)
+        elif self.tree.path(first.module)[-1:] == ("*",):
+            draft.repeat = repeat_of(first.module, None)
+            self._unknown(draft, draft.repeat)
+        different = list({self.signatures.call(call, shapes=True): call for call in calls}.values())
+        draft.shapes = self._shapes([call.inputs for call in different], [call.outputs for call in different], draft)
+        bodies = [self.entering.children(first), *((call.same_as or call).children for call in different[1:])]
+        draft.children = self.body(bodies, inner)
+        self.idle.attach(draft, first.module, inner)
+        return draft
+
+    def _shapes(self, inputs: list[list[object]], outputs: list[list[object]], draft: Draft) -> dict[str, list[dict]]:
+        sides = {"in": boundary_rows(inputs, draft.anchor, self.symbols)}
+        sides["out"] = boundary_rows(outputs, draft.anchor, self.symbols)
+        return sides if sides["in"] or sides["out"] else {}
+
+    # ---------------------------------------------------------------- ops, branches
+
+    def _op(self, ops: list[OpNode], place: Place) -> Draft:
+        first = ops[0]
+        draft = Draft("op", shorten(first.text or first.qname), first.qname, first.anchor)
+        draft.recomputed = 1 if place.recomputed else None
+        draft.shapes = self._shapes([op.inputs for op in ops], [op.outputs for op in ops], draft)
+        return draft
+
+    def _branch(self, branches: list[BranchNode], place: Place) -> list[Draft]:
+        first = branches[0]
+        condition = Condition(first.text, first.anchor)
+        drafts = self.body([branch.children for branch in branches], place)
+        for draft in drafts:
+            draft.when = condition if draft.when is None else draft.when.under(condition)
+        return drafts
+
+    # ---------------------------------------------------------------- loops
+
+    def _turns(self, several: list[Turns], place: Place) -> Draft:
+        first = several[0]
+        inner = place.within(first.prefixes)
+        draft = self._loop_draft(first.loop)
+        different = {repr(self.signatures.body(turn, self.classes.masked, True)): turn for item in several for turn in item.turns}
+        draft.children = self.body(list(different.values()), inner)
+        if not first.instances and len(draft.children) == 1 and draft.children[0].repeat is None:
+            only = draft.children[0]
+            if only.path is not None:
+                only.repeat = Repeat(len(first.turns), "calls", only.kind, first.loop.expr, first.loop.bound)
+                return only
+        unit = _unit(draft)
+        draft.repeat = Repeat(len(first.turns), "calls", unit, first.loop.expr, first.loop.bound or first.loop.anchor)
+        if first.instances:
+            built = next((child.module for child in draft.walk() if child.module is not None and child.module.loops), None)
+            if built is not None:
+                bound = repeat_of(built, len(first.turns))
+                draft.repeat.expr, draft.repeat.anchor = bound.expr, bound.anchor
+            draft.repeat.by = "instances"
+        return draft
+
+    def _loop(self, loops: list[LoopNode], place: Place) -> list[Draft]:
+        first = loops[0]
+        children = self.body([loop.children for loop in loops], place)
+        count = first.count if type(first.count) is int and not first.early_exit else None
+        if not children or count == 1:
+            return children
+        repeat = Repeat(count, "calls", "", first.expr, first.bound or first.anchor)
+        only = children[0]
+        if len(children) == 1 and only.path is not None and only.repeat is None and only.when is None:
+            draft = only
+        else:
+            draft = self._loop_draft(first)
+            draft.children = children
+        if len(children) == 1 and only.repeat is not None and only.repeat.count is None and only.repeat.by == "instances":
+            return children  # one pass over a container whose size is not known
+        repeat.unit = draft.kind if draft is only else _unit(draft)
+        draft.repeat = repeat
+        if count is None:
+            self._unknown(draft, repeat, first.count)
+        return [draft]
+
+    def _loop_draft(self, loop: LoopNode) -> Draft:
+        kind = "while" if loop.over == "while" else "for"
+        head = f"while {loop.expr}" if kind == "while" else f"for {loop.target or '_'} in {loop.expr}"
+        return Draft("loop", shorten(loop.text or head), kind, loop.anchor)
+
+    def _unknown(self, draft: Draft, repeat: Repeat, count: object = None) -> None:
+        unknown = count if isinstance(count, Unknown) else None
+        name = (unknown.name if unknown else "") or repeat.expr or draft.name
+        reason = unknown.reason if unknown else "data"
+        settle = unknown.settle if unknown else None
+        self.opens.append(Open(name, "repeat.count", reason, repeat.anchor or draft.anchor, draft, settle))
+
+
+def _call(item: Item) -> ModuleCall:
+    assert isinstance(item, ModuleCall)
+    return item
+
+
+def _unit(draft: Draft) -> str:
+    return next((child.kind for child in draft.walk() if child.path is not None), "op")
+
+
+def _variable(text: str) -> str:
+    """`model` for `model(X, Y)`; nothing where the call's text is no plain name."""
+    head = text.partition("(")[0].strip()
+    return head if head.replace(".", "").replace("_", "a").isalnum() else ""
+
+
+def shorten(text: str, size: int = 80) -> str:
+    """One line of at most ``size`` characters."""
+    line = " ".join(text.split())
+    return line if len(line) <= size else line[: size - 1] + "…"
+
+
+__all__ = ["Anchor", "Emitter", "Place"]

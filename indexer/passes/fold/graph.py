@@ -1,0 +1,50 @@
+"""``fold``: the nodes of a step to the rows of the computation graph."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from cgx.indexer.interpreter.trace import Node, Trace
+from cgx.indexer.passes.fold.emit import Emitter, Place
+from cgx.indexer.passes.fold.flow import calls_in
+from cgx.indexer.passes.fold.parts import whole_models
+from cgx.indexer.passes.fold.rows import Row, number, open_row
+from cgx.indexer.passes.fold.shapes import Symbols
+from cgx.indexer.passes.fold.tree import Tree, find_roots
+
+
+@dataclass(slots=True)
+class GraphRows:
+    """Rows keyed as in the record: ``modules`` depth first, ``symbols`` by name, ``unresolved``."""
+
+    modules: list[Row] = field(default_factory=list)
+    symbols: dict[str, Row] = field(default_factory=dict)
+    unresolved: list[Row] = field(default_factory=list)
+
+
+def fold(trace: Trace, nodes: Sequence[Node], phases: Sequence[tuple[str, Sequence[Node]]] = ()) -> GraphRows:
+    """The computation graph of one step.
+
+    ``nodes`` is what the step does. ``phases`` splits it where one model runs as several graphs (prefill, decode): then each
+    part is folded by itself and its roots carry the phase.
+    """
+    symbols = Symbols(getattr(trace, "symbols", {}) or {})
+    parts: Sequence[tuple[str | None, Sequence[Node]]] = list(phases) or [(None, nodes)]
+    drafts, opens = [], []
+    for phase, part in parts:
+        called = [call.module for call in calls_in(part)]
+        tree = Tree(*find_roots(trace.modules, [*called, *(trace.model_roots if not phase else [])]))
+        whole = whole_models(part, tree)
+        emitter = Emitter(tree, whole, symbols)
+        roots = emitter.body([whole], Place())
+        for draft in roots:
+            draft.phase = phase
+        drafts.extend(roots)
+        opens.extend(emitter.opens)
+    rows, ids = number(drafts)
+    return GraphRows(rows, symbols.found, [open_row(item, ids) for item in opens])
+
+
+__all__ = ["Any", "GraphRows", "fold"]

@@ -1,0 +1,81 @@
+"""What stands in one body after its loops are read: calls, ops, branches, summary loops and folded iterations."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from cgx.indexer.interpreter.trace import LoopNode, ModuleCall, Node
+from cgx.indexer.interpreter.values import ModuleInstance
+from cgx.indexer.passes.fold.flow import calls_in, flatten
+from cgx.indexer.passes.fold.patterns import merge
+from cgx.indexer.passes.fold.tree import Path, Tree
+
+BodyKey = Callable[[Iterable[Node]], Hashable]
+
+
+@dataclass(slots=True)
+class Turns:
+    """Iterations of one loop that do the same on different members, or again on the same ones, with more than a call."""
+
+    loop: LoopNode
+    turns: list[list[Node]]
+    prefixes: dict[Path, str]
+    instances: bool  # they run different members; else the same instances run again
+
+
+Item = Node | Turns
+
+
+class Reader:
+    """Reads bodies. ``key`` says what a body does with the members of containers named by their class."""
+
+    def __init__(self, tree: Tree, key: BodyKey) -> None:
+        self._tree, self._key = tree, key
+
+    def read(self, nodes: Iterable[Node]) -> list[Item]:
+        return list(self._items(nodes))
+
+    def _items(self, nodes: Iterable[Node]) -> Iterator[Item]:
+        for node in flatten(nodes, self._tree.__contains__):
+            if isinstance(node, LoopNode) and node.iterations:
+                yield from self._loop(node)
+            else:
+                yield node
+
+    def _loop(self, loop: LoopNode) -> Iterator[Item]:
+        alike: defaultdict[Hashable, list[list[Node]]] = defaultdict(list)
+        for turn in loop.iterations:
+            if any(True for _ in flatten(turn, self._tree.__contains__)):
+                alike[self._key(turn)].append(turn)
+        for turns in alike.values():
+            yield from self._alike(loop, turns)
+
+    def _alike(self, loop: LoopNode, turns: list[list[Node]]) -> Iterator[Item]:
+        columns = list(zip(*(self._called(turn) for turn in turns)))
+        kinds = [len({id(module) for module in column}) for column in columns]
+        if len(turns) > 1 and all(kind in (1, len(turns)) for kind in kinds):
+            only_calls = all(isinstance(item, ModuleCall) for item in self.read(turns[0]))
+            varying = [column for column, kind in zip(columns, kinds) if kind > 1]
+            if not (only_calls and len(varying) == len(columns)):
+                prefixes = combine(self._tree, varying)
+                if prefixes is not None:
+                    yield Turns(loop, turns, prefixes, bool(varying))
+                    return
+        for turn in turns:  # the members' calls are the fold; or no pattern says which members these are
+            yield from self._items(turn)
+
+    def _called(self, turn: list[Node]) -> list[ModuleInstance]:
+        return [call.module for call in calls_in(flatten(turn, self._tree.__contains__)) if call.module in self._tree]
+
+
+def combine(tree: Tree, columns: Sequence[Sequence[ModuleInstance]]) -> dict[Path, str] | None:
+    """How the members of the first turn are written to stand for those of all turns; None where no pattern can."""
+    found: dict[Path, str] = {}
+    for column in columns:
+        prefixes = merge(tree.path(module) for module in column)
+        if prefixes is None or any(found.get(path, text) != text for path, text in prefixes.items()):
+            return None
+        found.update(prefixes)
+    return found
