@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any, TypeVar
 
 from cgx.indexer.interpreter.trace import BranchNode, LoopNode, ModuleCall, Node, OpNode
 from cgx.indexer.interpreter.values import ModuleInstance, Unknown
@@ -26,7 +27,8 @@ from cgx.indexer.passes.fold.signature import Signatures
 from cgx.indexer.passes.fold.structure import Interner, Structure
 from cgx.indexer.passes.fold.ties import Ties
 from cgx.indexer.passes.fold.tree import Path, Tree
-from cgx.model.anchors import Anchor
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,14 +148,16 @@ class Emitter:
         elif self.tree.path(first.module)[-1:] == ("*",):
             draft.repeat = repeat_of(first.module, None)
             self._unknown(draft, draft.repeat)
-        different = list({self.signatures.call(call, shapes=True): call for call in calls}.values())
+        different = distinct(calls, lambda call: self.signatures.call(call, shapes=True))
         draft.shapes = self._shapes([call.inputs for call in different], [call.outputs for call in different], draft)
         bodies = [self.entering.children(first), *((call.same_as or call).children for call in different[1:])]
         draft.children = self.body(bodies, inner)
         self.idle.attach(draft, first.module, inner)
         return draft
 
-    def _shapes(self, inputs: list[list[object]], outputs: list[list[object]], draft: Draft) -> dict[str, list[dict]]:
+    def _shapes(
+        self, inputs: list[list[object]], outputs: list[list[object]], draft: Draft
+    ) -> dict[str, list[dict[str, Any]]]:
         sides = {"in": boundary_rows(inputs, draft.anchor, self.symbols)}
         sides["out"] = boundary_rows(outputs, draft.anchor, self.symbols)
         return sides if sides["in"] or sides["out"] else {}
@@ -181,8 +185,9 @@ class Emitter:
         first = several[0]
         inner = place.within(first.prefixes)
         draft = self._loop_draft(first.loop)
-        different = {repr(self.signatures.body(turn, self.classes.masked, True)): turn for item in several for turn in item.turns}
-        draft.children = self.body(list(different.values()), inner)
+        turns = [turn for item in several for turn in item.turns]
+        different = distinct(turns, lambda turn: self.signatures.body(turn, self.classes.masked, True))
+        draft.children = self._housed(self.body(different, inner), first, inner)
         if not first.instances and len(draft.children) == 1 and draft.children[0].repeat is None:
             only = draft.children[0]
             if only.path is not None:
@@ -191,12 +196,42 @@ class Emitter:
         unit = _unit(draft)
         draft.repeat = Repeat(len(first.turns), "calls", unit, first.loop.expr, first.loop.bound or first.loop.anchor)
         if first.instances:
-            built = next((child.module for child in draft.walk() if child.module is not None and child.module.loops), None)
+            built = next(
+                (child.module for child in draft.walk() if child.module is not None and child.module.loops), None
+            )
             if built is not None:
                 bound = repeat_of(built, len(first.turns))
                 draft.repeat.expr, draft.repeat.anchor = bound.expr, bound.anchor
             draft.repeat.by = "instances"
         return draft
+
+    def _housed(self, drafts: list[Draft], turns: Turns, place: Place) -> list[Draft]:
+        """Folds inside the containers that the loop runs over are put under those: each level states its own count."""
+        housed: list[Draft] = []
+        houses: dict[int, Draft] = {}
+        for draft in drafts:
+            container = self._container(draft, turns)
+            if container is None:
+                housed.append(draft)
+                continue
+            if id(container) not in houses:
+                houses[id(container)] = self.module(container, place)
+                housed.append(houses[id(container)])
+            houses[id(container)].children.append(draft)
+        for module in {id(draft.module): draft.module for draft in houses.values()}.values():
+            if module is not None:
+                self.idle.attach(houses[id(module)], module, place)
+        return housed
+
+    def _container(self, draft: Draft, turns: Turns) -> ModuleInstance | None:
+        """The uncalled container that the loop runs over and that holds the members this entry folds."""
+        if draft.module is None or draft.repeat is None or draft.repeat.by != "instances":
+            return None
+        path = self.tree.path(draft.module)
+        for module in self.tree.lineage(draft.module):
+            if self.tree.path(module) in turns.prefixes and self.tree.path(module) != path:
+                return module
+        return None
 
     def _loop(self, loops: list[LoopNode], place: Place) -> list[Draft]:
         first = loops[0]
@@ -211,7 +246,12 @@ class Emitter:
         else:
             draft = self._loop_draft(first)
             draft.children = children
-        if len(children) == 1 and only.repeat is not None and only.repeat.count is None and only.repeat.by == "instances":
+        if (
+            len(children) == 1
+            and only.repeat is not None
+            and only.repeat.count is None
+            and only.repeat.by == "instances"
+        ):
             return children  # one pass over a container whose size is not known
         repeat.unit = draft.kind if draft is only else _unit(draft)
         draft.repeat = repeat
@@ -230,6 +270,14 @@ class Emitter:
         reason = unknown.reason if unknown else "data"
         settle = unknown.settle if unknown else None
         self.opens.append(Open(name, "repeat.count", reason, repeat.anchor or draft.anchor, draft, settle))
+
+
+def distinct(items: Iterable[T], key: Callable[[T], Hashable]) -> list[T]:
+    """The first item of each key, in order."""
+    found: dict[Hashable, T] = {}
+    for item in items:
+        found.setdefault(key(item), item)
+    return list(found.values())
 
 
 def _call(item: Item) -> ModuleCall:
@@ -251,6 +299,3 @@ def shorten(text: str, size: int = 80) -> str:
     """One line of at most ``size`` characters."""
     line = " ".join(text.split())
     return line if len(line) <= size else line[: size - 1] + "…"
-
-
-__all__ = ["Anchor", "Emitter", "Place"]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 from cgx.indexer.interpreter.trace import Node, Trace
 from cgx.indexer.passes.fold.emit import Emitter, Place
@@ -45,6 +44,3 @@ def fold(trace: Trace, nodes: Sequence[Node], phases: Sequence[tuple[str, Sequen
         opens.extend(emitter.opens)
     rows, ids = number(drafts)
     return GraphRows(rows, symbols.found, [open_row(item, ids) for item in opens])
-
-
-__all__ = ["Any", "GraphRows", "fold"]

@@ -40,7 +40,7 @@ class Idle:
                 continue
             names = classes[name]
             seen.update(names)
-            if id(child) in emitter.entering.called:
+            if id(child) in emitter.entering.called or id(child) in self._done:
                 continue
             prefixes = {emitter.tree.path(child): bracket(names)} if len(names) > 1 else {}
             drafts.extend(self._entry(child, len(names), place.within(prefixes)))

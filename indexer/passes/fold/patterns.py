@@ -25,7 +25,9 @@ def bracket(names: Iterable[str]) -> str:
         else:
             runs.append([number])
     short = len(runs) == 1
-    parts = [f"{run[0]}-{run[-1]}" if len(run) > 2 or (short and len(run) > 1) else ",".join(map(str, run)) for run in runs]
+    parts = [
+        f"{run[0]}-{run[-1]}" if len(run) > 2 or (short and len(run) > 1) else ",".join(map(str, run)) for run in runs
+    ]
     return f"[{','.join(parts)}]"
 
 

@@ -42,7 +42,9 @@ class Signatures:
 
         own = (boundary(call.inputs), boundary(call.outputs)) if shapes else ()
         children = (first or call).children
-        return self._intern(("call", call.method, place(call.anchor), own, self.body(children, ref, shapes)))
+        # a layer without source has no place of its own: the line that calls it says nothing of what it does
+        home = None if call.anchor == call.called_from else place(call.anchor)
+        return self._intern(("call", call.method, home, own, self.body(children, ref, shapes)))
 
     def body(self, nodes: Iterable[Node], ref: Ref, shapes: bool = False) -> Hashable:
         """What a list of nodes does; ``ref`` names the modules that it calls."""
@@ -56,7 +58,7 @@ class Signatures:
             key = ("m", ref(node.module), built, place(node.called_from), again, self.call(node, shapes))
         elif isinstance(node, OpNode):
             sizes = (boundary(node.inputs), boundary(node.outputs)) if shapes else ()
-            key = ("o", node.qname, place(node.anchor), sizes)
+            key = ("o", node.qname, None if node.layer else place(node.anchor), sizes)
         elif isinstance(node, LoopNode):
             inner = tuple(self.body(body, ref, shapes) for body in bodies(node))
             key = ("l", place(node.anchor), str(node.count), node.expr, inner)

@@ -1,0 +1,259 @@
+"""The fold: what becomes one entry, and what its counts are."""
+
+from __future__ import annotations
+
+import time
+
+from cgx.indexer.interpreter.trace import CallNode
+from cgx.indexer.interpreter.values import LoopContext, Unknown
+from cgx.indexer.ops.dims import Dim
+
+from .build import at, branch, by_path, call, folded, linear, listed, loop, module, op, summary, tensor
+
+BOUND = LoopContext("config.n_layer", 3, at(5, "Net.__init__"))
+
+
+def blocks(n: int) -> list:
+    return [module("Block", loop=BOUND, fc=linear(4, 4), drop=module("Dropout", attrs={"p": 0.0})) for _ in range(n)]
+
+
+def run(block, line: int = 10):
+    return call(block, call(block.children["fc"], line=30), op("operator.add", 31), line=line)
+
+
+def test_a_loop_over_members_is_the_fold_and_no_entry():
+    layers = blocks(3)
+    net = module("Net", layers=listed("ModuleList", layers))
+    rows = folded(net, call(net, loop(9, *[[run(layer)] for layer in layers])))
+    found = by_path(rows)
+    assert [row["level"] for row in rows.modules] == ["model", "module", "module", "layer", "op", "layer"]
+    block = found["layers.[0-2]"]
+    assert block["repeat"] == {
+        "unit": "model.Block", "count": 3, "by": "instances", "expr": "config.n_layer", "code_anchor": "model.py:Net.__init__:5",
+    }  # fmt: skip
+    assert found["layers.[0-2].fc"]["multiplicity"] == 3
+    assert "repeat" not in found["layers.[0-2].fc"]
+    assert found["layers"]["order"] is None and "runs" not in found["layers"]
+    assert found["layers.[0-2].drop"]["runs"] is False and found["layers.[0-2].drop"]["order"] is None
+
+
+def test_ops_beside_the_member_make_a_loop_entry_that_carries_the_repeat():
+    layers = blocks(3)
+    net = module("Net", layers=listed("ModuleList", layers))
+    rows = folded(net, call(net, loop(9, *[[run(layer), op("operator.add", 11)] for layer in layers])))
+    outer = next(row for row in rows.modules if row["level"] == "loop")
+    assert (
+        outer["repeat"]["count"] == 3
+        and outer["repeat"]["by"] == "instances"
+        and outer["repeat"]["expr"] == "config.n_layer"
+    )
+    inner = by_path(rows)["layers.[0-2]"]
+    assert "repeat" not in inner and inner["parent"] == outer["id"] and inner["multiplicity"] == 3
+    assert [row["multiplicity"] for row in rows.modules if row["type"] == "operator.add"] == [3, 3]
+
+
+def test_units_that_differ_are_entries_of_their_own():
+    layers = [
+        module("Block", fc=linear(4, 4)) if index % 2 else module("Block", fc=linear(4, 4), gate=linear(4, 1))
+        for index in range(6)
+    ]
+    net = module("Net", layers=listed("ModuleList", layers))
+    turns = [[call(layer, *[call(child) for child in layer.children.values()])] for layer in layers]
+    found = by_path(folded(net, call(net, loop(9, *turns))))
+    assert found["layers.[0,2,4]"]["repeat"]["count"] == 3
+    assert found["layers.[1,3,5]"]["repeat"]["count"] == 3
+    assert "layers.[0,2,4].gate" in found and "layers.[1,3,5].gate" not in found
+
+
+def test_units_of_one_build_that_run_differently_are_not_folded():
+    layers = blocks(4)
+    net = module("Net", layers=listed("ModuleList", layers))
+    turns = [[run(layer)] for layer in layers[:3]] + [[call(layers[3], op("torch.relu", 33))]]
+    found = by_path(folded(net, call(net, loop(9, *turns))))
+    assert found["layers.[0-2]"]["repeat"]["count"] == 3
+    assert "repeat" not in found["layers.3"]
+
+
+def test_the_same_instance_again_repeats_by_calls():
+    net = module("Net", fc=linear(4, 4))
+    fc = net.children["fc"]
+    rows = folded(net, call(net, loop(9, *[[call(fc)] for _ in range(4)], expr="range(4)")))
+    assert by_path(rows)["fc"]["repeat"]["by"] == "calls"
+    assert by_path(rows)["fc"]["multiplicity"] == 4
+    again = folded(net, call(net, summary(9, 5, call(fc), op("operator.add", 12))))
+    outer = next(row for row in again.modules if row["level"] == "loop")
+    assert outer["repeat"]["count"] == 5 and by_path(again)["fc"]["multiplicity"] == 5
+
+
+def test_two_places_are_two_entries_with_one_path():
+    net = module("Net", act=module("ReLU"), fc=linear(4, 4))
+    act, fc = net.children["act"], net.children["fc"]
+    rows = folded(net, call(net, call(act, line=20), call(fc, line=21), call(act, line=22)))
+    assert [row.get("path") for row in rows.modules] == ["", "act", "fc", "act"]
+    assert [row["order"] for row in rows.modules] == [0, 0, 1, 2]
+    assert rows.modules[1]["called_from"] == "model.py:Net.forward:20"
+
+
+def test_equal_members_called_from_two_lines_list_both():
+    layers = [linear(4, 4), linear(4, 4)]
+    net = module("Net", layers=listed("ModuleList", layers))
+    found = by_path(folded(net, call(net, call(layers[0], line=20), call(layers[1], line=22))))
+    assert found["layers.[0-1]"]["called_from"] == ["model.py:Net.forward:20", "model.py:Net.forward:22"]
+
+
+def test_attributes_are_never_folded_without_a_loop_that_made_them():
+    net = module("Net", q=linear(4, 4), k=linear(4, 4), v=linear(4, 4))
+    rows = folded(net, call(net, *[call(child) for child in net.children.values()]))
+    assert [row.get("path") for row in rows.modules] == ["", "q", "k", "v"]
+
+
+def test_an_unknown_count_is_null_and_listed():
+    net = module("Net", fc=linear(4, 4))
+    count = Unknown("steps_left", "data", at(9))
+    rows = folded(net, call(net, summary(9, count, call(net.children["fc"]), expr="steps_left")))
+    entry = by_path(rows)["fc"]
+    assert entry["repeat"]["count"] is None and entry["multiplicity"] is None
+    (item,) = rows.unresolved
+    assert item["entry"] == entry["id"] and item["name"] == "steps_left" and item["reason"].startswith("data")
+    assert item["settle_with"] == {"option": "--set", "name": "steps_left"}
+
+
+def test_members_of_uncalled_members_fold_by_their_container():
+    pairs = [listed("ModuleList", [module("Norm"), linear(4, 4)]) for _ in range(3)]
+    net = module("Net", layers=listed("ModuleList", pairs))
+    turns = [
+        [call(pair.children["0"], op("torch.rsqrt", 40)), call(pair.children["1"]), op("operator.add", 12)]
+        for pair in pairs
+    ]
+    found = by_path(folded(net, call(net, loop(9, *turns))))
+    assert set(found) == {"", "layers", "layers.[0-2]", "layers.[0-2].0", "layers.[0-2].1"}
+    assert found["layers.[0-2]"]["repeat"]["count"] == 3
+    assert found["layers.[0-2].1"]["multiplicity"] == 3
+
+
+def test_nested_loops_state_each_count_at_its_level():
+    stages = [listed("ModuleList", [linear(4, 4), linear(4, 4)]) for _ in range(3)]
+    net = module("Net", stages=listed("ModuleList", stages))
+
+    def turn(stage):
+        return [loop(10, *[[call(block)] for block in stage.children.values()]), op("torch.cat", 12)]
+
+    rows = folded(net, call(net, loop(9, *map(turn, stages))))
+    found = by_path(rows)
+    assert found["stages.[0-2].[0-1]"]["repeat"]["count"] == 2
+    assert found["stages.[0-2].[0-1]"]["multiplicity"] == 6
+    assert next(row for row in rows.modules if row["type"] == "torch.cat")["multiplicity"] == 3
+    assert sum(row.get("path") == "stages.[0-2]" for row in rows.modules) == 1
+    pure = by_path(folded(net, call(net, loop(9, *[turn(stage)[:1] for stage in stages]))))
+    assert pure["stages.[0-2].[0-1]"]["repeat"]["count"] == 6
+
+
+def test_tied_weights_name_the_owner():
+    weight = tensor(10, 4)
+    net = module(
+        "Net", wte=module("Embedding", params={"weight": weight}), head=module("Linear", params={"weight": weight})
+    )
+    found = by_path(folded(net, call(net, *[call(child) for child in net.children.values()])))
+    assert found["head"]["shares"] == "wte" and "shares" not in found["wte"]
+    assert found["head"]["parameters"] == {"weight": [10, 4]}
+
+
+def test_a_shared_module_is_called_under_its_first_name():
+    shared = module("Embedding", params={"weight": (10, 4)})
+    net = module("Net", shared=shared, enc=module("Stack", embed=shared))
+    rows = folded(net, call(net, call(net.children["enc"], call(shared))))
+    assert [row["path"] for row in rows.modules] == ["", "enc", "shared"]
+
+
+def test_an_undecided_branch_is_kept_under_its_condition():
+    net = module("Net", a=linear(4, 4), b=linear(4, 4))
+    a, b = net.children.values()
+    rows = folded(net, call(net, branch("x.sum() > 0", 20, call(a)), branch("not (x.sum() > 0)", 20, call(b))))
+    assert by_path(rows)["a"]["when"] == {"expr": "x.sum() > 0", "code_anchor": "model.py:Net.forward:20"}
+    assert by_path(rows)["b"]["when"]["expr"] == "not (x.sum() > 0)"
+
+
+def test_shapes_that_differ_inside_a_fold_are_null():
+    layers = [linear(4, 4), linear(4, 4)]
+    net = module("Net", layers=listed("ModuleList", layers))
+    calls = [call(layers[0], x=tensor(2, 8, 4)), call(layers[1], x=tensor(2, 4, 4))]
+    found = by_path(folded(net, call(net, *calls)))
+    assert found["layers.[0-1]"]["shapes"]["in"] == [{"name": "x", "dims": [2, None, 4], "dtype": "float32"}]
+
+
+def test_equal_members_of_other_sizes_among_others_stay_apart():
+    acts = [module("ReLU"), linear(4, 4), module("ReLU")]
+    seq = listed("Sequential", acts)
+    net = module("Net", seq=seq)
+    inner = [call(acts[0], x=tensor(2, 8)), call(acts[1], x=tensor(2, 4)), call(acts[2], x=tensor(2, 4))]
+    found = by_path(folded(net, call(net, call(seq, *inner))))
+    assert {"seq.0", "seq.1", "seq.2"} <= set(found)
+
+
+def test_symbolic_sizes_are_listed_as_symbols():
+    b = Dim.symbol("B")
+    net = module("Net")
+    rows = folded(net, call(net, op("torch.cat", 12, b * 2, 4), x=tensor(b, 4)))
+    assert rows.modules[0]["shapes"]["in"][0]["dims"] == ["B", 4]
+    assert set(rows.symbols) == {"B", str(b * 2)}
+
+
+def test_a_step_loop_round_the_model_multiplies_it():
+    net = module("Net", fc=linear(4, 4))
+    step = summary(
+        3, 5, call(net, call(net.children["fc"])), op("operator.truediv", 8), expr="range(gradient_accumulation_steps)"
+    )
+    rows = folded(net, step)
+    assert rows.modules[0]["level"] == "loop" and rows.modules[0]["repeat"]["by"] == "calls"
+    assert by_path(rows)[""]["level"] == "model" and by_path(rows)["fc"]["multiplicity"] == 5
+
+
+def test_a_method_that_runs_parts_stands_for_the_model():
+    net = module("Net", enc=linear(4, 4), dec=linear(4, 4))
+    enc, dec = net.children.values()
+    node = CallNode(
+        at(3, "train"),
+        children=[call(enc), call(dec)],
+        symbol="model.Net.training_step",
+        target=at(50, "Net.training_step"),
+    )
+    rows = folded(net, node)
+    assert [row["path"] for row in rows.modules] == ["", "enc", "dec"]
+    assert rows.modules[0]["code_anchor"] == "model.py:Net.training_step:50" and "runs" not in rows.modules[0]
+    bare = folded(net, call(enc), op("torch.cat", 4), call(dec))
+    assert bare.modules[0]["runs"] is False and bare.modules[0]["order"] is None
+
+
+def test_sixty_thousand_modules_fold_in_seconds():
+    def expert():
+        return module("Expert", up=linear(4, 8), gate=linear(4, 8), down=linear(8, 4))
+
+    layers = [
+        module("Layer", loop=BOUND, experts=listed("ModuleList", [expert() for _ in range(256)])) for _ in range(61)
+    ]
+    net = module("Net", layers=listed("ModuleList", layers))
+
+    def first_layer(layer):
+        experts = list(layer.children["experts"].children.values())
+        first = call(experts[0], *[call(child) for child in experts[0].children.values()])
+        others = [call(one, same_as=first) for one in experts[1:]]
+        return call(layer, loop(40, *[[one, op("operator.add", 41)] for one in (first, *others)]))
+
+    first = first_layer(layers[0])
+    calls = [first, *(call(layer, same_as=first) for layer in layers[1:])]
+    begin = time.perf_counter()
+    rows = folded(net, call(net, loop(9, *[[one] for one in calls])))
+    assert time.perf_counter() - begin < 8
+    found = by_path(rows)
+    assert found["layers.[0-60].experts.[0-255].down"]["multiplicity"] == 61 * 256
+    assert len(rows.modules) < 15
+
+
+def test_what_a_call_marked_the_same_does_is_read_for_its_own_module():
+    left, right = (module("Side", blocks=listed("ModuleList", [linear(4, 4), linear(4, 4)])) for _ in range(2))
+    net = module("Net", left=left, right=right)
+    first = call(left, *[call(block) for block in left.children["blocks"].children.values()])
+    rows = folded(net, call(net, first, op("torch.relu", 12), call(right, same_as=first)))
+    found = by_path(rows)
+    assert found["right.blocks.[0-1]"]["multiplicity"] == 2
+    assert found["right.blocks.[0-1]"]["parent"] == found["right"]["id"]
