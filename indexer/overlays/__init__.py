@@ -1,0 +1,71 @@
+"""Framework knowledge, as handler tables. The interpreter asks them in this order for names outside the source.
+
+A table is a module with ``ENTRIES`` (qualified name -> handler) and ``BASES`` (class -> bases). A handler is
+``handler(interp, site, args, kwargs) -> Value``, ``NotImplemented`` where it is not its call.
+
+What the tables ask of the interpreter beyond plain calls, each under ``<class qname>.<name>`` and looked up through BASES:
+
+- ``__call__``, ``__getitem__``, ``__len__``, ``__iter__`` (gives a Sequence or list) of an ``Opaque``: args[0] is the object;
+- ``__enter__``/``__exit__`` of an ``Opaque`` in a ``with``; they use ``interp.push(node)`` and ``interp.pop()``;
+- ``__getattr__`` (args: object, name), asked where ``attrs`` has no such name and no method row fits;
+- ``__setattr__`` (args: object, name, value), asked before ``attrs`` is set;
+- ``FunctionValue.attrs["cgx.scopes"]``: scopes (Opaque) to enter round each call of the function, outermost first;
+- ``torch.autograd.Function.apply`` with the user's class as args[0];
+- methods of ``torch.nn.Module`` listed here (``to``, ``cuda``, ``compile``, ...) win over the built-in ones;
+- :func:`cgx.indexer.overlays.transfer.sync` for ``if``/``while``/``assert`` on a tensor ("branch"), ``int``/``float``/``bool``
+  ("conversion"), f-strings, ``str``, ``format`` ("print"), op rows with a ``sync``; host tensors give no event.
+"""
+
+from __future__ import annotations
+
+from types import ModuleType
+
+from cgx.indexer.overlays import (
+    amp,
+    autograd,
+    collectives,
+    compile,
+    cuda,
+    data_loader,
+    ddp,
+    factories,
+    fsdp,
+    graphs,
+    groups,
+    logs,
+    optimizers,
+    processes,
+    profiler,
+    samplers,
+    schedulers,
+    scopes,
+    serialization,
+    tensor_parallel,
+    transfer,
+    vision_data,
+)
+
+OVERLAYS: tuple[ModuleType, ...] = (
+    graphs,  # before scopes: capture adds to entering the scope
+    scopes,
+    amp,
+    optimizers,
+    schedulers,
+    autograd,
+    compile,
+    ddp,
+    fsdp,
+    tensor_parallel,
+    groups,
+    collectives,
+    cuda,
+    transfer,
+    factories,
+    data_loader,
+    samplers,
+    vision_data,
+    serialization,
+    logs,
+    processes,
+    profiler,
+)

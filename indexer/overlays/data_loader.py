@@ -1,0 +1,176 @@
+"""torch.utils.data.DataLoader: its options, what one batch is, and the hops that each batch takes.
+
+The constructor remembers; iterating yields a :class:`Sequence` of batches and a ``fetch`` event that holds the hops. Element
+values come from evaluating the data set's own ``__getitem__`` or ``__iter__`` once, inside a ``worker`` scope.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from cgx.indexer.interpreter.trace import ScopeNode
+from cgx.indexer.interpreter.values import MISSING, Instance, ListValue, Opaque, Sequence, Unknown, Value
+from cgx.indexer.overlays.arguments import bind, flag, items_of
+from cgx.indexer.overlays.data_values import collated, pinned
+
+AUTHOR = "overlays.data_loader"
+LOADER = "torch.utils.data.DataLoader"
+WORKER = "torch.utils.data.worker"
+SIGNATURE = (
+    "dataset batch_size shuffle sampler batch_sampler num_workers collate_fn pin_memory drop_last timeout worker_init_fn "
+    "multiprocessing_context generator"
+)
+
+
+def construct(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    """Remember the options with torch's defaults."""
+    bound = bind(SIGNATURE, args, kwargs)
+    attrs = {"batch_size": 1, "shuffle": False, "num_workers": 0, "pin_memory": False, "drop_last": False, **bound}
+    attrs.setdefault("sampler", None)
+    attrs["cgx.sampler"] = attrs["sampler"]
+    if attrs["sampler"] is None and attrs.get("batch_sampler") is None:
+        name = "RandomSampler" if flag(attrs["shuffle"]) else "SequentialSampler"
+        attrs["sampler"] = Opaque(f"torch.utils.data.{name}", {"data_source": attrs.get("dataset")}, None)
+    return Opaque(LOADER, attrs, site.anchor)
+
+
+def workers_of(loader: Opaque) -> int | None:
+    count = loader.attrs.get("num_workers", 0)
+    return count if isinstance(count, int) else 0 if count is None else None
+
+
+def iterate(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    """``iter(loader)`` or ``for batch in loader``."""
+    loader = args[0]
+    workers = workers_of(loader)
+    with interp.inside(ScopeNode(anchor=site.anchor, text=site.text, qname=WORKER, data={"workers": workers, "loader": loader.anchor})):
+        batch = one_batch(interp, loader, site)
+    pin = flag(loader.attrs.get("pin_memory"))
+    if pin and interp.flags.get("accelerator", "cuda") == "cuda":
+        pinned(batch)
+    interp.event("fetch", site, author=AUTHOR, loader=loader, hops=hops(loader), workers=workers)
+    return Sequence(batch, length(interp, site, [loader], {}), LOADER, site.anchor, {"loader": loader})
+
+
+def one_batch(interp: Any, loader: Opaque, site: Any) -> Value:
+    element = dataset_element(interp, loader.attrs.get("dataset"), site)
+    batch = loader.attrs.get("batch_size")
+    custom = loader.attrs.get("collate_fn")
+    if batch is None and loader.attrs.get("batch_sampler") is None:
+        return element if custom is None else interp.call(custom, [element], {}, site)
+    sampler = loader.attrs.get("batch_sampler")
+    if isinstance(sampler, Opaque):
+        batch = sampler.attrs.get("batch_size", batch)
+    if custom is None:
+        return collated(element, batch)
+    count = batch if isinstance(batch, int) and batch <= 8 else 2
+    listed = ListValue([element] * count, open=count != batch)
+    return interp.call(custom, [listed], {}, site)
+
+
+def dataset_element(interp: Any, dataset: Value, site: Any) -> Value:
+    """One element: a modelled data set knows it, a user's is evaluated with an unknown index."""
+    if isinstance(dataset, Opaque):
+        known = dataset.attrs.get("cgx.element", MISSING)
+        if known is not MISSING:
+            return known(interp, site) if callable(known) else known
+        inside = dataset.attrs.get("dataset", dataset.attrs.get("datasets"))
+        if inside is not None:
+            first = (items_of(inside) or [inside])[0]
+            return dataset_element(interp, first, site)
+    if isinstance(dataset, Instance):
+        getter = dataset.cls.lookup("__getitem__")
+        if getter is not MISSING:
+            index = interp.unknown("index", "data", site, hint="int")
+            return interp.call(interp.getattr(dataset, "__getitem__", site), [index], {}, site)
+        if dataset.cls.lookup("__iter__") is not MISSING:
+            return first_of(interp.iterate(dataset, site), interp, site)
+    if dataset is not None and not isinstance(dataset, Opaque | Instance | Unknown):
+        return first_of(interp.iterate(dataset, site), interp, site)
+    return interp.unknown(f"elements of {getattr(dataset, 'name', '') or 'the data set'}", "data", site)
+
+
+def first_of(listed: Value, interp: Any, site: Any) -> Value:
+    if isinstance(listed, list) and listed:
+        return listed[0]
+    if isinstance(listed, Sequence):
+        return listed.element
+    return interp.unknown("an element of the data set", "data", site)
+
+
+def length(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    """Batches of an epoch: samples, divided among the ranks by a distributed sampler, over the batch size."""
+    loader = args[0]
+    batch, drop = loader.attrs.get("batch_size"), flag(loader.attrs.get("drop_last"), False)
+    sampler = loader.attrs.get("cgx.sampler")
+    samples = sized(interp, sampler if sampler is not None else loader.attrs.get("dataset"), site)
+    if not isinstance(samples, int):
+        return interp.unknown(site.text if site.text.startswith("len(") else f"len({loader.name or 'loader'})", "data", site, hint="int")
+    if batch is None:
+        return samples
+    if not isinstance(batch, int) or batch < 1 or drop is None:
+        return interp.unknown(site.text, "data", site, hint="int")
+    return samples // batch if drop else math.ceil(samples / batch)
+
+
+def sized(interp: Any, value: Value, site: Any) -> Value:
+    """``len`` of a data set or sampler; None where it is not known. Asks the object's own ``__len__``."""
+    if isinstance(value, Opaque):
+        known = value.attrs.get("cgx.length")
+        if isinstance(known, int):
+            return known
+        if "cgx.world" in value.attrs:
+            total = sized(interp, value.attrs.get("dataset"), site)
+            world = value.attrs["cgx.world"]
+            if isinstance(total, int) and isinstance(world, int) and world > 0:
+                return total // world if value.attrs.get("drop_last") is True else math.ceil(total / world)
+            return None
+        inside = value.attrs.get("data_source", value.attrs.get("dataset"))
+        return sized(interp, inside, site) if inside is not None else None
+    if isinstance(value, Instance) and value.cls.lookup("__len__") is not MISSING:
+        return interp.call(interp.getattr(value, "__len__", site), [], {}, site)
+    listed = items_of(value)
+    return len(listed) if listed is not None else None
+
+
+def hops(loader: Opaque) -> list[dict[str, Any]]:
+    """The hops of one batch in order, as rows of ``data_path`` without anchors' text (``anchor`` is an Anchor)."""
+    from cgx.indexer.overlays.data_hops import dataset_hops
+
+    attrs, workers = loader.attrs, workers_of(loader)
+    runs: dict[str, Any] = {"workers": workers, "asynchronous": None if workers is None else workers > 0,
+                            "blocks_step": None if workers is None else workers == 0}  # fmt: skip
+    sampler = attrs.get("cgx.sampler") or attrs.get("batch_sampler")
+    chosen = sampler if sampler is not None else attrs.get("sampler")
+    rows: list[dict[str, Any]] = [
+        {"hop": "sample", "by": getattr(chosen, "qname", "") or getattr(getattr(chosen, "cls", None), "qname", "sampler"),
+         "anchor": getattr(sampler, "anchor", None) or getattr(sampler, "constructed_at", None) or loader.anchor,
+         "workers": 0, "asynchronous": False, "blocks_step": runs["blocks_step"]},
+    ]  # fmt: skip
+    if getattr(attrs.get("dataset"), "qname", "").endswith("IterableDataset"):
+        rows = []
+    rows += [{**row, **runs} for row in dataset_hops(attrs.get("dataset"), loader.anchor)]
+    custom = attrs.get("collate_fn")
+    name = "default_collate" if custom is None else getattr(custom, "qname", "") or "collate_fn"
+    rows.append({"hop": "collate", "by": name, "anchor": loader.anchor, **runs})
+    if workers is None or workers > 0:
+        rows.append({"hop": "worker queue", "by": LOADER, "anchor": loader.anchor, **runs})
+        factor = attrs.get("prefetch_factor") or 2
+        rows.append({"hop": "prefetch", "by": f"DataLoader prefetch_factor={factor}", "anchor": loader.anchor, **runs})
+    if flag(attrs.get("pin_memory")):
+        threaded = workers is None or workers > 0
+        rows.append({"hop": "pin", "by": "DataLoader pin_memory thread" if threaded else "DataLoader pin_memory", "anchor": loader.anchor,
+                     "workers": 1 if threaded else 0, "asynchronous": threaded, "blocks_step": not threaded})  # fmt: skip
+    return rows
+
+
+ENTRIES: dict[str, Any] = {
+    LOADER: construct,
+    "torch.utils.data.dataloader.DataLoader": construct,
+    "torchdata.stateful_dataloader.StatefulDataLoader": construct,
+    f"{LOADER}.__iter__": iterate,
+    f"{LOADER}.__len__": length,
+    f"{LOADER}.state_dict": lambda interp, site, args, kwargs: Opaque(f"{LOADER}.state_dict", {}, site.anchor),
+}
+BASES: dict[str, tuple[str, ...]] = {}

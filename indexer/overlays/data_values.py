@@ -1,0 +1,60 @@
+"""Elements of data sets and batches as abstract values: what collation and pinning make of them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from cgx.indexer.interpreter.values import DictValue, ListValue, TensorValue, Unknown, Value
+
+
+def collated(element: Value, batch: Value) -> Value:
+    """What ``default_collate`` makes of ``batch`` elements: tensors are stacked, numbers become tensors."""
+    size = batch if isinstance(batch, int) or hasattr(batch, "terms") else None
+    if isinstance(element, TensorValue):
+        shape = None if element.shape is None else (size, *element.shape)
+        return TensorValue(shape, element.dtype, "cpu", pinned=False)
+    if isinstance(element, bool):
+        return TensorValue((size,), "bool", "cpu", pinned=False)
+    if isinstance(element, int):
+        return TensorValue((size,), "int64", "cpu", pinned=False)
+    if isinstance(element, float):
+        return TensorValue((size,), "float64", "cpu", pinned=False)
+    if isinstance(element, str):
+        return ListValue([element], open=True)
+    if isinstance(element, tuple):
+        return ListValue([collated(one, batch) for one in element])
+    if isinstance(element, ListValue):
+        return ListValue([collated(one, batch) for one in element.items], open=element.open)
+    if isinstance(element, DictValue):
+        return DictValue({key: collated(one, batch) for key, one in element.items.items()}, open=element.open)
+    if isinstance(element, Unknown):
+        return collated_unknown(element, size)
+    return element
+
+
+def collated_unknown(element: Unknown, size: Any) -> Value:
+    """An unknown number becomes a tensor on the host; anything else stays unknown."""
+    if element.hint == "int":
+        return TensorValue((size,), "int64", "cpu", pinned=False)
+    if element.hint == "float":
+        return TensorValue((size,), "float64", "cpu", pinned=False)
+    if element.hint == "tensor":
+        return TensorValue(None, None, "cpu", pinned=False)
+    return element
+
+
+def pinned(value: Value) -> Value:
+    """The batch after ``pin_memory``: its host tensors are page-locked. Built in place on fresh values."""
+    if isinstance(value, TensorValue):
+        if value.device in ("cpu", None) and value.library == "torch":
+            value.pinned, value.device = True, "cpu"
+    elif isinstance(value, tuple):
+        for one in value:
+            pinned(one)
+    elif isinstance(value, ListValue):
+        for one in value.items:
+            pinned(one)
+    elif isinstance(value, DictValue):
+        for one in value.items.values():
+            pinned(one)
+    return value

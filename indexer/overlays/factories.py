@@ -1,0 +1,38 @@
+"""``torch.tensor`` and its kind: host data that is packed, perhaps pinned, perhaps copied to the device."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from cgx.indexer.interpreter.values import TensorValue, Value
+from cgx.indexer.overlays.arguments import argument_text, flag, tensors_in
+from cgx.indexer.overlays.transfer import AUTHOR, copy, factory_copy, on_device
+
+
+def from_data(qname: str) -> Any:
+    """``torch.tensor(data, ...)``: device scalars inside the data are read back one by one (a sync each)."""
+
+    def make(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
+        data = args[0] if args else kwargs.get("data")
+        result = interp.op(qname, args, kwargs, site)
+        if isinstance(data, TensorValue):
+            if isinstance(result, TensorValue) and result.device != data.device and "device" in kwargs:
+                copy(interp, data, kwargs["device"], False, site, what=site.text)
+            return result
+        for _ in [tensor for tensor in tensors_in(data) if on_device(tensor)]:
+            interp.event("sync", site, author=AUTHOR, kind="conversion", what=argument_text(site, 0, "data") or site.text)
+        pinned = flag(kwargs.get("pin_memory"), False)
+        if pinned:
+            interp.event("data", site, author=AUTHOR, hop="pin", by=f"{qname}(pin_memory=True)", workers=0, asynchronous=False,
+                         blocks_step=True)  # fmt: skip
+        if isinstance(result, TensorValue):
+            if result.device == "cpu" and result.pinned is None:
+                result.pinned = bool(pinned)
+            factory_copy(interp, result, data, site)
+        return result
+
+    return make
+
+
+ENTRIES: dict[str, Any] = {f"torch.{name}": from_data(f"torch.{name}") for name in ("tensor", "as_tensor", "asarray")}
+BASES: dict[str, tuple[str, ...]] = {}

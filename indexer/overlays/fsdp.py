@@ -1,0 +1,166 @@
+"""Sharded data parallelism: ``fully_shard`` (FSDP2) and ``FullyShardedDataParallel`` (FSDP1).
+
+A unit is one call of ``fully_shard`` or one wrapped module. What it sends is derived by the passes: an all_gather before
+its forward, another before its backward where it was resharded, a reduce_scatter of its gradients; a unit whose parameters
+all belong to units below it sends nothing.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from cgx.indexer.interpreter.values import ClassValue, External, ModuleInstance, Opaque, Partial, Value
+from cgx.indexer.overlays.arguments import bind, dtype_name, flag, items_of
+from cgx.indexer.overlays.groups import group_purpose
+from cgx.indexer.overlays.transfer import all_modules, module_tensors
+from cgx.indexer.overlays.wrappers import inner, proxy_entries
+
+AUTHOR = "overlays.fsdp"
+FSDP = "torch.distributed.fsdp.FullyShardedDataParallel"
+POLICY = "torch.distributed.fsdp.MixedPrecisionPolicy"
+
+
+def policy(signature: str) -> Any:
+    """Mixed precision policy: remembers its dtypes."""
+
+    def construct(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
+        bound = bind(signature, args, kwargs)
+        return Opaque(POLICY, dict(bound), site.anchor)
+
+    return construct
+
+
+def precision_event(interp: Any, chosen: Value, site: Any) -> None:
+    """The dtypes in which a sharded model computes and reduces."""
+    if not isinstance(chosen, Opaque):
+        return
+    param, reduce = dtype_name(chosen.attrs.get("param_dtype")), dtype_name(chosen.attrs.get("reduce_dtype"))
+    if param is None and reduce is None:
+        return
+    interp.event("compute", site, author=AUTHOR, key="precision", value=param or "float32", reduce_dtype=reduce or param,
+                 how="mixed precision policy", anchor_at=chosen.anchor)  # fmt: skip
+
+
+def fully_shard(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    """``fully_shard(module or list, mesh=..., reshard_after_forward=..., mp_policy=...)``: in place."""
+    module = args[0] if args else kwargs.get("module")
+    held = [one for one in (items_of(module) or []) if isinstance(one, ModuleInstance)] if not isinstance(module, ModuleInstance) else [module]
+    mesh = kwargs.get("mesh")
+    interp.event(
+        "wrap", site, author=AUTHOR, wrapper="fully_shard", module=held[0] if held else None, modules=held,
+        reshard_after_forward=kwargs.get("reshard_after_forward"), group_value=mesh, parallelism=group_purpose(mesh) or "data",
+    )  # fmt: skip
+    precision_event(interp, kwargs.get("mp_policy"), site)
+    for one in held:
+        interp.trail.append(one.wrappers, ("fully_shard", site.anchor))
+        if mesh is None or (isinstance(mesh, Opaque) and mesh.attrs.get("cgx.device") != "cpu"):
+            for tensor in module_tensors(one):
+                if tensor.device == "cpu" and kwargs.get("offload_policy") is None:
+                    interp.trail.set(tensor, "device", "cuda")
+    return module
+
+
+def setter(key: str) -> Any:
+    """``set_requires_gradient_sync`` and its kind."""
+
+    def call(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
+        if not isinstance(args[0], ModuleInstance | Opaque):
+            return NotImplemented
+        value = args[1] if len(args) > 1 else next(iter(kwargs.values()), None)
+        if key == "grad_sync":
+            interp.event("compute", site, author=AUTHOR, key="grad_sync", value=site.text, known=flag(value), module=inner(args[0]))
+        elif key == "prefetch":
+            interp.event("overlap", site, author=AUTHOR, what="all_gather of the next units' parameters", with_="compute of this unit",
+                         mechanism="prefetched all_gather", stream="all-gather stream")  # fmt: skip
+        return None
+
+    return call
+
+
+def policy_units(interp: Any, module: ModuleInstance, wrap: Value, site: Any) -> list[ModuleInstance]:
+    """Submodules that an auto-wrap policy picks: by class, or as a user's predicate says."""
+    if not isinstance(wrap, Opaque | Partial):
+        return []
+    attrs = wrap.attrs if isinstance(wrap, Opaque) else wrap.kwargs
+    classes = items_of(attrs.get("transformer_layer_cls", attrs.get("module_classes"))) or []
+    return [one for one in all_modules(module) if one is not module and any(is_kind(one, cls) for cls in classes)]
+
+
+def is_kind(module: ModuleInstance, cls: Value) -> bool:
+    if isinstance(cls, ClassValue):
+        return cls in module.cls.mro
+    return isinstance(cls, External) and module.cls.derives(cls.qname)
+
+
+def wrap(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    """``FullyShardedDataParallel(module, ...)``: a proxy, with one unit for the module and one for each that the policy picks."""
+    bound = bind("module process_group sharding_strategy cpu_offload auto_wrap_policy backward_prefetch mixed_precision", args, kwargs)
+    module = inner(bound.get("module"))
+    strategy = getattr(bound.get("sharding_strategy"), "qname", "").rpartition(".")[2] or "FULL_SHARD"
+    if isinstance(module, ModuleInstance):
+        units = policy_units(interp, module, bound.get("auto_wrap_policy"), site)
+        for one in [*units, module]:
+            interp.trail.append(one.wrappers, ("FullyShardedDataParallel", site.anchor))
+            interp.event("wrap", site, author=AUTHOR, wrapper="FullyShardedDataParallel", module=one, modules=[one], strategy=strategy,
+                         reshard_after_forward=strategy in ("FULL_SHARD", "HYBRID_SHARD"), parallelism="data",
+                         group_value=bound.get("process_group"))  # fmt: skip
+        for tensor in module_tensors(module):
+            if tensor.device == "cpu" and bound.get("device_id") is not None:
+                interp.trail.set(tensor, "device", "cuda")
+    precision_event(interp, bound.get("mixed_precision"), site)
+    return Opaque(FSDP, {"module": bound.get("module")}, site.anchor)
+
+
+def no_sync(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    interp.event("compute", site, author=AUTHOR, key="grad_sync", value="no_sync", module=inner(args[0]))
+    return Opaque(f"{FSDP}.no_sync", {"module": inner(args[0])}, site.anchor)
+
+
+def clip_grad_norm(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    """FSDP1's own clipping: the norm is reduced over the shards."""
+    from cgx.indexer.interpreter.values import TensorValue
+    from cgx.indexer.overlays.arguments import plain
+
+    bound = bind("self max_norm norm_type", args, kwargs)
+    interp.event("compute", site, author=AUTHOR, key="grad_clip", value=plain(bound.get("max_norm")), how="norm")
+    interp.event("collective", site, author=AUTHOR, collective="all_reduce", parallelism="data", blocking=True, issued_by="FullyShardedDataParallel",
+                 what="gradient norm")  # fmt: skip
+    return TensorValue((), "float32", "cuda")
+
+
+def auto_policy(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    return Opaque("torch.distributed.fsdp.wrap.policy", dict(bind("module_classes", args, kwargs)), site.anchor)
+
+
+def nothing(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    return None
+
+
+_F = "torch.distributed.fsdp"
+ENTRIES: dict[str, Any] = {
+    f"{_F}.fully_shard": fully_shard,
+    "torch.distributed._composable.fsdp.fully_shard": fully_shard,
+    "torch.distributed._composable.fully_shard": fully_shard,
+    f"{_F}._fully_shard.fully_shard": fully_shard,
+    POLICY: policy("param_dtype reduce_dtype output_dtype cast_forward_inputs"),
+    "torch.distributed._composable.fsdp.MixedPrecisionPolicy": policy("param_dtype reduce_dtype output_dtype cast_forward_inputs"),
+    f"{_F}.MixedPrecision": policy("param_dtype reduce_dtype buffer_dtype keep_low_precision_grads"),
+    f"{_F}.CPUOffloadPolicy": policy("pin_memory"),
+    f"{_F}.CPUOffload": policy("offload_params"),
+    f"{_F}.wrap.ModuleWrapPolicy": auto_policy,
+    FSDP: wrap,
+    f"{_F}.fully_sharded_data_parallel.FullyShardedDataParallel": wrap,
+    **proxy_entries(FSDP, hands_on=True),
+    f"{FSDP}.no_sync": no_sync,
+    f"{FSDP}.clip_grad_norm_": clip_grad_norm,
+    f"{FSDP}.set_state_dict_type": nothing,
+}
+for _name, _key in (
+    ("set_requires_gradient_sync", "grad_sync"), ("set_is_last_backward", "grad_sync"), ("set_reshard_after_backward", ""),
+    ("set_reshard_after_forward", ""), ("set_modules_to_forward_prefetch", "prefetch"), ("set_modules_to_backward_prefetch", "prefetch"),
+    ("set_requires_all_reduce", "grad_sync"), ("set_reduce_scatter_divide_factor", ""), ("set_gradient_divide_factor", ""),
+    ("set_unshard_in_backward", ""), ("set_force_sum_reduction_for_comms", ""), ("unshard", ""), ("reshard", ""),
+    ("set_allocate_memory_from_process_group_for_comm", ""),
+):  # fmt: skip
+    ENTRIES[f"{_F}.FSDPModule.{_name}"] = ENTRIES[f"torch.nn.Module.{_name}"] = setter(_key)
+BASES: dict[str, tuple[str, ...]] = {FSDP: ("torch.nn.Module",)}

@@ -1,0 +1,182 @@
+"""torch.optim: constructors with the implementation torch picks, step, zero_grad, parameter groups."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from cgx.indexer.interpreter.values import DictValue, ListValue, Opaque, Sequence, TensorValue, Value
+from cgx.indexer.overlays.arguments import bind, flag, plain
+
+AUTHOR = "overlays.optimizers"
+OPTIMIZER = "torch.optim.Optimizer"
+
+
+@dataclass(frozen=True)
+class OptimizerRow:
+    """``signature``: parameters in order. ``foreach``: torch uses the multi-tensor form by default on CUDA.
+
+    ``syncs``: its step reads device values on the host.
+    """
+
+    name: str
+    signature: str
+    foreach: bool = True
+    fused: bool = False
+    syncs: str = ""
+
+    @property
+    def qname(self) -> str:
+        return f"torch.optim.{self.name}"
+
+
+_ADAM = "params lr betas eps weight_decay amsgrad foreach maximize capturable differentiable fused"
+ROWS: tuple[OptimizerRow, ...] = (
+    OptimizerRow("Adam", _ADAM, fused=True),
+    OptimizerRow("AdamW", _ADAM, fused=True),
+    OptimizerRow("SGD", "params lr momentum dampening weight_decay nesterov maximize foreach differentiable fused", fused=True),
+    OptimizerRow("Adagrad", "params lr lr_decay weight_decay initial_accumulator_value eps foreach maximize differentiable fused"),
+    OptimizerRow("Adadelta", "params lr rho eps weight_decay foreach capturable maximize differentiable"),
+    OptimizerRow("Adamax", "params lr betas eps weight_decay foreach maximize differentiable capturable"),
+    OptimizerRow("NAdam", "params lr betas eps weight_decay momentum_decay decoupled_weight_decay foreach maximize capturable differentiable"),
+    OptimizerRow("RAdam", "params lr betas eps weight_decay decoupled_weight_decay foreach maximize capturable differentiable"),
+    OptimizerRow("RMSprop", "params lr alpha eps weight_decay momentum centered capturable foreach maximize differentiable"),
+    OptimizerRow("Rprop", "params lr etas step_sizes capturable foreach maximize differentiable"),
+    OptimizerRow("ASGD", "params lr lambd alpha t0 weight_decay foreach maximize differentiable capturable"),
+    OptimizerRow("Adafactor", "params lr beta2_decay eps d weight_decay foreach maximize"),
+    OptimizerRow("Muon", "params lr weight_decay momentum nesterov ns_coefficients eps ns_steps adjust_lr_fn", foreach=False),
+    OptimizerRow("SparseAdam", "params lr betas eps maximize", foreach=False),
+    OptimizerRow("LBFGS", "params lr max_iter max_eval tolerance_grad tolerance_change history_size line_search_fn", foreach=False, syncs="conversion"),
+)
+SIGNATURES: dict[str, str] = {row.qname: row.signature for row in ROWS}
+
+
+def param_groups(interp: Any, params: Value, defaults: dict[str, Value], site: Any) -> tuple[ListValue, list[TensorValue]]:
+    """The optimizer's groups as torch builds them, and the parameter tensors that are known."""
+    listed = interp.iterate(params, site)
+    items = listed if isinstance(listed, list) else [listed.element] if isinstance(listed, Sequence) else []
+    groups: list[DictValue] = [item for item in items if isinstance(item, DictValue)]
+    if not groups:
+        held = ListValue(list(items), open=not isinstance(listed, list))
+        groups = [DictValue({"params": held})]
+    tensors: list[TensorValue] = []
+    for group in groups:
+        for name, value in defaults.items():
+            if name not in group.items:
+                interp.trail.set_item(group.items, name, value)
+        tensors += group_tensors(interp, group.items.get("params"), site)
+    return ListValue(list(groups)), tensors
+
+
+def group_tensors(interp: Any, params: Value, site: Any) -> list[TensorValue]:
+    if isinstance(params, TensorValue):
+        return [params]
+    listed = interp.iterate(params, site) if params is not None else []
+    items = listed if isinstance(listed, list) else [listed.element] if isinstance(listed, Sequence) else []
+    return [item[1] if isinstance(item, tuple) and len(item) == 2 else item for item in items
+            if isinstance(item, TensorValue) or (isinstance(item, tuple) and len(item) == 2 and isinstance(item[1], TensorValue))]  # fmt: skip
+
+
+def implementation(row: OptimizerRow, bound: dict[str, Value], on_cuda: bool) -> str:
+    """``fused``, ``foreach`` or ``""`` (one tensor at a time), as ``_default_to_fused_or_foreach`` decides."""
+    fused, foreach = flag(bound.get("fused")), flag(bound.get("foreach"))
+    if fused:
+        return "fused"
+    if foreach:
+        return "foreach"
+    if bound.get("foreach") is None and fused is not False and row.foreach and on_cuda and not flag(bound.get("differentiable")):
+        return "foreach"
+    return ""
+
+
+def constructor(row: OptimizerRow) -> Any:
+    """Handler that builds the optimizer and says which implementation its step takes."""
+
+    def construct(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
+        bound = bind(row.signature, args, kwargs)
+        defaults = {name: bound.get(name) for name in row.signature.split()[1:]}
+        groups, tensors = param_groups(interp, bound.get("params"), defaults, site)
+        devices = {tensor.device for tensor in tensors} or {"cuda"}
+        how = implementation(row, bound, "cuda" in devices)
+        name = f"{row.qname}({how})" if how == "fused" else row.qname
+        options = {key: plain(value) for key, value in bound.items() if key != "params" and plain(value) is not None}
+        interp.event("compute", site, author=AUTHOR, key="optimizer", value=name, implementation=how or "for-loop",
+                     groups=len(groups.items), **{f"option_{key}": value for key, value in options.items()})  # fmt: skip
+        attrs: dict[str, Value] = {
+            "param_groups": groups,
+            "defaults": DictValue(dict(defaults)),
+            "state": DictValue(open=True, kind="defaultdict"),
+            "fused": how == "fused",
+            "cgx.row": row.name,
+            "cgx.device": "cuda" if "cuda" in devices else "cpu",
+        }
+        return Opaque(row.qname, attrs, site.anchor)
+
+    return construct
+
+
+def step(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    """``optimizer.step()``; a closure runs inside it."""
+    optimizer = args[0]
+    closure = kwargs.get("closure", args[1] if len(args) > 1 else None)
+    loss = interp.call(closure, [], {}, site) if closure is not None else None
+    row = optimizer.attrs.get("cgx.row") if isinstance(optimizer, Opaque) else None
+    interp.event("compute", site, author=AUTHOR, key="optimizer_step",
+                 value=optimizer.qname if isinstance(optimizer, Opaque) else "", optimizer=getattr(optimizer, "anchor", None))  # fmt: skip
+    for one in ROWS:
+        if one.name == row and one.syncs:
+            interp.event("sync", site, author=AUTHOR, kind=one.syncs, what=site.text, internal=True)
+    return loss
+
+
+def zero_grad(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    """``set_to_none`` is True by default."""
+    value = kwargs.get("set_to_none", args[1] if len(args) > 1 else True)
+    known = flag(value, True)
+    interp.event("compute", site, author=AUTHOR, key="zero_grad", value={"set_to_none": known} if known is not None else "called")
+    return None
+
+
+def state_dict(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    """Its tensors lie where the parameters do; what is in it is not listed."""
+    state = TensorValue(device=args[0].attrs.get("cgx.device") if isinstance(args[0], Opaque) else None, name="optimizer state")
+    return DictValue({"state": DictValue({0: state}, open=True), "param_groups": ListValue([], open=True)})
+
+
+def add_param_group(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    group = kwargs.get("param_group", args[1] if len(args) > 1 else None)
+    groups = args[0].attrs.get("param_groups") if isinstance(args[0], Opaque) else None
+    if isinstance(groups, ListValue):
+        interp.trail.append(groups.items, group)
+    return None
+
+
+def nothing(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    return None
+
+
+def base_init(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    """``super().__init__(params, defaults)`` of a user's optimizer: fills ``param_groups``, ``defaults`` and ``state``."""
+    bound = bind("self params defaults", args, kwargs)
+    own = bound["defaults"].items if isinstance(bound.get("defaults"), DictValue) else {}
+    groups, _ = param_groups(interp, bound.get("params"), dict(own), site)
+    instance = bound["self"]
+    for name, value in (("param_groups", groups), ("defaults", bound.get("defaults")), ("state", DictValue(open=True, kind="defaultdict"))):
+        interp.setattr(instance, name, value, site)
+    return None
+
+
+ENTRIES: dict[str, Any] = {row.qname: constructor(row) for row in ROWS}
+for _row in ROWS:
+    ENTRIES[f"torch.optim.{_row.name.lower()}.{_row.name}"] = ENTRIES[_row.qname]
+ENTRIES |= {
+    f"{OPTIMIZER}.__init__": base_init,
+    f"{OPTIMIZER}.step": step,
+    f"{OPTIMIZER}.zero_grad": zero_grad,
+    f"{OPTIMIZER}.state_dict": state_dict,
+    f"{OPTIMIZER}.load_state_dict": nothing,
+    f"{OPTIMIZER}.add_param_group": add_param_group,
+    f"{OPTIMIZER}.register_step_pre_hook": nothing,
+    f"{OPTIMIZER}.register_step_post_hook": nothing,
+}
+BASES: dict[str, tuple[str, ...]] = {row.qname: (OPTIMIZER,) for row in ROWS} | {"torch.optim.optimizer.Optimizer": (OPTIMIZER,)}

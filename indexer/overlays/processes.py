@@ -1,0 +1,67 @@
+"""Starting processes from Python: ``torch.multiprocessing.spawn`` makes the ranks of the job."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from cgx.indexer.interpreter.values import ByRank, Opaque, Value
+from cgx.indexer.overlays.arguments import bind, items_of
+
+AUTHOR = "overlays.processes"
+MAX_RANKS = 64  # ranks that are modelled one by one
+
+
+def spawn(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    """``spawn(fn, args, nprocs)``: runs ``fn(i, *args)``, with ``i`` the index of the process on this node."""
+    bound = bind("fn args nprocs join daemon start_method", args, kwargs)
+    count = bound.get("nprocs", 1)
+    rest = items_of(bound.get("args", ())) or []
+    interp.event("launch", site, author=AUTHOR, what="spawn", count=count)
+    if not isinstance(count, int):
+        index: Value = interp.unknown("rank", "environment", site, hint="int")
+    else:
+        modelled = tuple(range(min(count, MAX_RANKS)))
+        index = modelled[0] if len(modelled) == 1 else ByRank(modelled)
+        nodes = interp.world.nnodes if isinstance(interp.world.nnodes, int) else 1
+        interp.trail.set(interp.world, "size", count * nodes)
+        interp.trail.set(interp.world, "local_size", count)
+        interp.trail.set(interp.world, "ranks", modelled)
+    interp.call(bound.get("fn"), [index, *rest], {}, site)
+    return None
+
+
+def process(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    """A process object; what it runs is another process's work."""
+    return Opaque("torch.multiprocessing.Process", dict(bind("group target name args kwargs", args, kwargs)), site.anchor)
+
+
+def nothing(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    return None
+
+
+def context(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    return Opaque("torch.multiprocessing.Context", {}, site.anchor)
+
+
+def shared(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    return Opaque("torch.multiprocessing.Event", {}, site.anchor)
+
+
+ENTRIES: dict[str, Any] = {
+    "torch.multiprocessing.spawn": spawn,
+    "torch.multiprocessing.spawn.spawn": spawn,
+    "torch.multiprocessing.start_processes": spawn,
+    "torch.multiprocessing.set_start_method": nothing,
+    "torch.multiprocessing.set_sharing_strategy": nothing,
+    "torch.multiprocessing.get_context": context,
+    "torch.multiprocessing.Process": process,
+    "torch.multiprocessing.Process.start": nothing,
+    "torch.multiprocessing.Process.join": nothing,
+    "torch.multiprocessing.Context.Process": process,
+    "torch.multiprocessing.Context.Event": shared,
+    "torch.multiprocessing.Event.set": nothing,
+    "torch.multiprocessing.Event.wait": nothing,
+    "torch.multiprocessing.Event.clear": nothing,
+    "torch.distributed.elastic.multiprocessing.errors.record": lambda interp, site, args, kwargs: args[0] if args else None,
+}
+BASES: dict[str, tuple[str, ...]] = {}

@@ -1,0 +1,72 @@
+"""torch.optim.lr_scheduler: constructors and step. Host arithmetic only; they write ``lr`` into the groups."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from cgx.indexer.interpreter.values import ListValue, Opaque, Value
+from cgx.indexer.overlays.arguments import bind, plain
+
+AUTHOR = "overlays.schedulers"
+SCHEDULER = "torch.optim.lr_scheduler.LRScheduler"
+NAMES: dict[str, str] = {
+    "LambdaLR": "optimizer lr_lambda last_epoch",
+    "MultiplicativeLR": "optimizer lr_lambda last_epoch",
+    "StepLR": "optimizer step_size gamma last_epoch",
+    "MultiStepLR": "optimizer milestones gamma last_epoch",
+    "ConstantLR": "optimizer factor total_iters last_epoch",
+    "LinearLR": "optimizer start_factor end_factor total_iters last_epoch",
+    "ExponentialLR": "optimizer gamma last_epoch",
+    "PolynomialLR": "optimizer total_iters power last_epoch",
+    "CosineAnnealingLR": "optimizer T_max eta_min last_epoch",
+    "CosineAnnealingWarmRestarts": "optimizer T_0 T_mult eta_min last_epoch",
+    "ReduceLROnPlateau": "optimizer mode factor patience threshold threshold_mode cooldown min_lr eps",
+    "CyclicLR": "optimizer base_lr max_lr step_size_up step_size_down mode gamma",
+    "OneCycleLR": "optimizer max_lr total_steps epochs steps_per_epoch pct_start anneal_strategy",
+    "SequentialLR": "optimizer schedulers milestones last_epoch",
+    "ChainedScheduler": "schedulers optimizer",
+    "SWALR": "optimizer swa_lr anneal_epochs anneal_strategy last_epoch",
+}
+
+
+def constructor(qname: str, signature: str) -> Any:
+    def construct(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
+        bound = bind(signature, args, kwargs)
+        shown = ", ".join(f"{key}={plain(value)}" for key, value in bound.items() if plain(value) is not None)
+        interp.event("compute", site, author=AUTHOR, key="lr_schedule", value=f"{qname.rpartition('.')[2]}({shown})")
+        return Opaque(qname, {"optimizer": bound.get("optimizer")}, site.anchor)
+
+    return construct
+
+
+def step(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    interp.event("compute", site, author=AUTHOR, key="lr_schedule", value="step", at="step")
+    return None
+
+
+def last_lr(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    """A list of host floats that change at every step."""
+    return ListValue([interp.unknown(site.text, "loop-carried", site, hint="float")])
+
+
+def state_dict(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    return Opaque(f"{SCHEDULER}.state_dict", {}, site.anchor)
+
+
+def nothing(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    return None
+
+
+ENTRIES: dict[str, Any] = {}
+BASES: dict[str, tuple[str, ...]] = {}
+for _name, _signature in NAMES.items():
+    for _prefix in ("torch.optim.lr_scheduler", "torch.optim.swa_utils"):
+        ENTRIES[f"{_prefix}.{_name}"] = constructor(f"torch.optim.lr_scheduler.{_name}", _signature)
+    BASES[f"torch.optim.lr_scheduler.{_name}"] = (SCHEDULER,)
+BASES["torch.optim.lr_scheduler._LRScheduler"] = (SCHEDULER,)
+ENTRIES |= {
+    f"{SCHEDULER}.step": step,
+    f"{SCHEDULER}.get_last_lr": last_lr,
+    f"{SCHEDULER}.state_dict": state_dict,
+    f"{SCHEDULER}.load_state_dict": nothing,
+}

@@ -1,0 +1,80 @@
+"""Saving and loading: torch.save, torch.load, distributed checkpoints, safetensors."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from cgx.indexer.interpreter.values import DictValue, Opaque, Value
+from cgx.indexer.overlays.arguments import argument_text, bind, device_type, tensors_in
+from cgx.indexer.overlays.transfer import ACCELERATORS, on_device, tensor_bytes
+
+AUTHOR = "overlays.serialization"
+
+
+def save(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    """``torch.save(obj, f)``: storages on the device are copied to the host one by one, and the host waits for each."""
+    bound = bind("obj f", args, kwargs)
+    what = argument_text(site, 0, "obj") or site.text
+    interp.event("checkpoint", site, author=AUTHOR, what=what, action="save")
+    tensors = [tensor for tensor in tensors_in(bound.get("obj")) if on_device(tensor)]
+    if tensors:
+        sizes = [tensor_bytes(tensor) for tensor in tensors]
+        interp.event("copy", site, author=AUTHOR, direction="D2H", what=what, source="pageable", non_blocking=False, blocks_host=True,
+                     bytes=sum(size for size in sizes if size) if all(sizes) else None, sync_kind="other", carrier="checkpoint")  # fmt: skip
+    return None
+
+
+def load(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    """``torch.load``: never read. What is in the file is not known; ``map_location`` may put it on the device."""
+    bound = bind("f map_location pickle_module", args, kwargs)
+    text = argument_text(site, 0, "f")
+    interp.event("checkpoint", site, author=AUTHOR, what=text or site.text, action="load")
+    where = device_type(bound.get("map_location"))
+    if where in ACCELERATORS:
+        interp.event("copy", site, author=AUTHOR, direction="H2D", what=site.text, source="pageable", non_blocking=False, blocks_host=True,
+                     sync_kind="other", carrier="checkpoint")  # fmt: skip
+    return interp.unknown(site.text, "missing-file", site, hint="")
+
+
+def dcp_save(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    """``torch.distributed.checkpoint.save``: every rank writes its shards, copied to the host first."""
+    interp.event("checkpoint", site, author=AUTHOR, what=argument_text(site, 0, "state_dict") or site.text, action="save", distributed=True)
+    interp.event("copy", site, author=AUTHOR, direction="D2H", what=argument_text(site, 0, "state_dict") or site.text, source="pageable",
+                 non_blocking=False, blocks_host=True, sync_kind="other", carrier="checkpoint")  # fmt: skip
+    return None
+
+
+def dcp_async_save(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    """``async_save``: the copy to the host is waited for, the writing is not."""
+    dcp_save(interp, site, args, kwargs)
+    interp.event("overlap", site, author=AUTHOR, what="writing the checkpoint", with_="the following steps", mechanism="async checkpoint", stream="")
+    return Opaque("concurrent.futures.Future", {}, site.anchor)
+
+
+def dcp_load(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    interp.event("checkpoint", site, author=AUTHOR, what=argument_text(site, 0, "state_dict") or site.text, action="load", distributed=True)
+    return None
+
+
+def safetensors_load(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    interp.event("checkpoint", site, author=AUTHOR, what=site.text, action="load")
+    return DictValue(open=True)
+
+
+
+
+ENTRIES: dict[str, Any] = {
+    "torch.save": save,
+    "torch.serialization.save": save,
+    "safetensors.torch.save_file": save,
+    "torch.load": load,
+    "torch.serialization.load": load,
+    "safetensors.torch.load_file": safetensors_load,
+    "torch.distributed.checkpoint.save": dcp_save,
+    "torch.distributed.checkpoint.state_dict_saver.save": dcp_save,
+    "torch.distributed.checkpoint.async_save": dcp_async_save,
+    "torch.distributed.checkpoint.state_dict_saver.async_save": dcp_async_save,
+    "torch.distributed.checkpoint.load": dcp_load,
+    "torch.distributed.checkpoint.state_dict_loader.load": dcp_load,
+}
+BASES: dict[str, tuple[str, ...]] = {}
