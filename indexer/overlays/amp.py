@@ -42,7 +42,7 @@ def step(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) ->
     enabled = flag(scaler.attrs.get("enabled"), True)
     fused = isinstance(optimizer, Opaque) and optimizer.attrs.get("fused") is True
     if enabled and not fused:
-        interp.event("sync", site, author=AUTHOR, kind="item", what="found_inf", internal=True)
+        interp.event("sync", site, author=AUTHOR, sync="item", what="found_inf", internal=True)
     stepper = interp.getattr(optimizer, "step", site)
     return interp.call(stepper, list(args[2:]), {}, site)
 
@@ -55,7 +55,7 @@ def get_scale(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value
     """A host float that reads the device scalar; a plain 1.0 where disabled."""
     if flag(args[0].attrs.get("enabled"), True) is False:
         return 1.0
-    interp.event("sync", site, author=AUTHOR, kind="item", what=site.text)
+    interp.event("sync", site, author=AUTHOR, sync="item", what=site.text)
     return interp.unknown(site.text, "data", site, hint="float")
 
 

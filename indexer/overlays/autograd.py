@@ -99,7 +99,7 @@ def clip_grad_norm(interp: Any, site: Any, args: list[Value], kwargs: dict[str, 
     bound = bind("parameters max_norm norm_type error_if_nonfinite foreach", args, kwargs)
     interp.event("compute", site, author=AUTHOR, key="grad_clip", value=plain(bound.get("max_norm")), how="norm")
     if flag(bound.get("error_if_nonfinite"), False):
-        interp.event("sync", site, author=AUTHOR, kind="branch", what="total_norm.isnan() or total_norm.isinf()", internal=True)
+        interp.event("sync", site, author=AUTHOR, sync="branch", what="total_norm.isnan() or total_norm.isinf()", internal=True)
     return TensorValue((), "float32", parameters_device(interp, bound.get("parameters"), site))
 
 
@@ -118,7 +118,7 @@ def clip_grads_with_norm(interp: Any, site: Any, args: list[Value], kwargs: dict
 def total_norm(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
     bound = bind("tensors norm_type error_if_nonfinite foreach", args, kwargs)
     if flag(bound.get("error_if_nonfinite"), False):
-        interp.event("sync", site, author=AUTHOR, kind="branch", what="total_norm.isnan() or total_norm.isinf()", internal=True)
+        interp.event("sync", site, author=AUTHOR, sync="branch", what="total_norm.isnan() or total_norm.isinf()", internal=True)
     return TensorValue((), "float32", parameters_device(interp, bound.get("tensors"), site))
 
 

@@ -87,13 +87,13 @@ def device_object(interp: Any, site: Any, args: list[Value], kwargs: dict[str, V
 
 def synchronize(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
     """The host waits for all work of the device."""
-    interp.event("sync", site, author=AUTHOR, kind="synchronize", what=site.text)
+    interp.event("sync", site, author=AUTHOR, sync="synchronize", what=site.text)
     return None
 
 
 def empty_cache(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
     """Frees cached blocks with cudaFree, which waits for the device."""
-    interp.event("sync", site, author=AUTHOR, kind="other", what=site.text)
+    interp.event("sync", site, author=AUTHOR, sync="other", what=site.text)
     return None
 
 
@@ -124,7 +124,7 @@ def stream_method(what: str) -> Any:
 
 def wait_host(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
     """``stream.synchronize()``, ``event.synchronize()``: the host waits."""
-    interp.event("sync", site, author=AUTHOR, kind="synchronize", what=f"{receiver_text(site)}.synchronize()", of=args[0])
+    interp.event("sync", site, author=AUTHOR, sync="synchronize", what=f"{receiver_text(site)}.synchronize()", of=args[0])
     return None
 
 

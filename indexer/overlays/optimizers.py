@@ -125,7 +125,7 @@ def step(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) ->
                  value=optimizer.qname if isinstance(optimizer, Opaque) else "", optimizer=getattr(optimizer, "anchor", None))  # fmt: skip
     for one in ROWS:
         if one.name == row and one.syncs:
-            interp.event("sync", site, author=AUTHOR, kind=one.syncs, what=site.text, internal=True)
+            interp.event("sync", site, author=AUTHOR, sync=one.syncs, what=site.text, internal=True)
     return loss
 
 

@@ -48,7 +48,7 @@ def sync(interp: Any, kind: str, tensor: Value, site: Any, what: str = "") -> No
     """The host waits for the device value ``tensor``. ``kind`` is one of the contract's words. No event for host tensors."""
     if not on_device(tensor):
         return
-    interp.event("sync", site, author=AUTHOR, kind=kind, what=what or site.text, reads=kind in READS, bytes=tensor_bytes(tensor))
+    interp.event("sync", site, author=AUTHOR, sync=kind, what=what or site.text, reads=kind in READS, bytes=tensor_bytes(tensor))
 
 
 def blocks(direction: str, pinned: bool | None, non_blocking: bool | None) -> bool | None:
