@@ -76,7 +76,7 @@ def open_row(item: Open, ids: dict[int, str]) -> Row:
     if item.entry is not None and id(item.entry) in ids:
         row["entry"] = ids[id(item.entry)]
     row["code_anchor"] = text(item.anchor)
-    row["reason"] = f"{item.reason}: {REASONS[item.reason]}" if item.reason in REASONS else item.reason
+    row["reason"] = item.reason if item.reason in REASONS else "internal"
     row["settle_with"] = {"option": option, "name": name}
     return row
 
