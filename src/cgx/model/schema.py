@@ -15,9 +15,29 @@ from typing import Any
 
 from cgx.errors import Fault
 from cgx.model.facts import Edge, GraphDelta, Node
-from cgx.model.schema_job import JOB_EDGES, JOB_NODES
+from cgx.model.schema_job import EVENTS, JOB_EDGES, JOB_NODES, TREE
 from cgx.model.schema_rows import EdgeKind, Kind, NodeKind, Property
 from cgx.model.schema_static import STATIC_EDGES, STATIC_NODES
+
+__all__ = [
+    "EDGES",
+    "EDGE_KINDS",
+    "EVENTS",
+    "NODES",
+    "NODE_KINDS",
+    "RESERVED",
+    "SCHEMA_VERSION",
+    "TREE",
+    "EdgeKind",
+    "NodeKind",
+    "SchemaError",
+    "check",
+    "check_edge",
+    "check_node",
+    "fits",
+    "labels",
+    "property_names",
+]
 
 SCHEMA_VERSION = 1
 

@@ -1,7 +1,7 @@
 """Node and edge kinds of a job's graph: what the two records state, one node an entry.
 
 ``entry_json`` of an entry node is the entry as the record states it, key for key; the other properties are the parts of it
-that queries ask for, flattened by :func:`cgx.model.job_entries.entry_node`. Exporters read ``entry_json`` in the order of
+that queries ask for, flattened by :func:`cgx.model.job_entries.job_delta`. Exporters read ``entry_json`` in the order of
 ``HAS_ENTRY``; the record's ``type`` is the property ``type_name`` here (``type`` and ``title`` are no safe property names).
 """
 

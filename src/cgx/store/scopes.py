@@ -1,0 +1,69 @@
+"""Deleting a scope: a job with its entries, or a commit with what no other commit holds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from cgx.store.plan import chunks
+
+Read = Callable[[str, Mapping[str, Any]], list[tuple[Any, ...]]]
+Execute = Callable[[str, Mapping[str, Any]], None]
+
+BATCH = 5_000
+
+_JOBS = "MATCH (j:Job)-[:OF]->(:Commit {id: $id}) RETURN j.id AS id ORDER BY id"
+_ENTRIES = "MATCH (:Job {id: $id})-[:HAS_ENTRY]->(e) RETURN labels(e)[0] AS label, e.id AS id ORDER BY label, id"
+_OFFERS = "MATCH (:Commit {id: $id})-[:OFFERS]->(e:EntryPoint) RETURN e.id AS id ORDER BY id"
+_FILES = (
+    "MATCH (:Commit {id: $id})-[:HAS]->(f:File) OPTIONAL MATCH (o:Commit)-[:HAS]->(f) WHERE o.id <> $id "
+    "WITH f, count(o) AS others WHERE others = 0 RETURN f.id AS id ORDER BY id"
+)
+_DEFINED = (
+    "UNWIND $ids AS i MATCH (:File {id: i})-[:DEFINES]->(x) RETURN labels(x)[0] AS label, x.id AS id ORDER BY label, id"
+)
+_ORPHANS = "MATCH (s:{label}) WHERE NOT (s)--() RETURN s.id AS id ORDER BY id"
+
+IDENTITIES = ("Symbol", "External", "Reason")
+"""Labels whose nodes are shared by commits and go when nothing points to them any more."""
+
+
+def delete_scope(scope_id: str, read: Read, execute: Execute) -> int:
+    """Delete the Job or Commit with this id, and what only it holds. Returns how many nodes went."""
+    if read("MATCH (j:Job {id: $id}) RETURN j.id AS id", {"id": scope_id}):
+        return _delete_job(scope_id, read, execute) + delete_orphans(read, execute)
+    if not read("MATCH (c:Commit {id: $id}) RETURN c.id AS id", {"id": scope_id}):
+        return 0
+    gone = sum(_delete_job(row[0], read, execute) for row in read(_JOBS, {"id": scope_id}))
+    gone += _delete("EntryPoint", [row[0] for row in read(_OFFERS, {"id": scope_id})], execute)
+    files = [row[0] for row in read(_FILES, {"id": scope_id})]
+    for part in chunks(files, BATCH):
+        gone += _delete_labelled(read(_DEFINED, {"ids": part}), execute)
+    gone += _delete("File", files, execute)
+    gone += _delete("Commit", [scope_id], execute)
+    return gone + delete_orphans(read, execute)
+
+
+def delete_orphans(read: Read, execute: Execute) -> int:
+    """Delete identities that nothing points to any more."""
+    return sum(
+        _delete(label, [row[0] for row in read(_ORPHANS.replace("{label}", label), {})], execute)
+        for label in IDENTITIES
+    )
+
+
+def _delete_job(job_id: str, read: Read, execute: Execute) -> int:
+    return _delete_labelled(read(_ENTRIES, {"id": job_id}), execute) + _delete("Job", [job_id], execute)
+
+
+def _delete_labelled(rows: list[tuple[Any, ...]], execute: Execute) -> int:
+    by_label: dict[str, list[str]] = {}
+    for label, id_ in rows:
+        by_label.setdefault(label, []).append(id_)
+    return sum(_delete(label, ids, execute) for label, ids in by_label.items())
+
+
+def _delete(label: str, ids: list[str], execute: Execute) -> int:
+    for part in chunks(ids, BATCH):
+        execute(f"UNWIND $ids AS i MATCH (n:{label} {{id: i}}) DETACH DELETE n", {"ids": part})
+    return len(ids)
