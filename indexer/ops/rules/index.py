@@ -1,0 +1,326 @@
+"""Rules of indexing, gathering and scattering."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from cgx.indexer.interpreter.values import TensorValue, Unknown, Value
+from cgx.indexer.ops.constants import shape_of
+from cgx.indexer.ops.dims import Size, less, maximum, minimum
+from cgx.indexer.ops.rows import Call
+from cgx.indexer.ops.shapes import MaybeSize, Shape, Undetermined, axis, broadcast, numel
+from cgx.indexer.ops.tensors import like, need_shape, scalar_value, size, sizes, tensor, view_of
+
+
+def getitem(call: Call) -> Value:
+    """input[key]."""
+    base, key = call.tensor(), call.get("key")
+    items = _items(key)
+    if base.shape is None:
+        return like(base, None)
+    shape, copied = indexed(base.shape, items)
+    if copied:
+        return like(base, shape)
+    return view_of(base, shape, _known_part(base, items))
+
+
+def _items(key: Value) -> list[Value]:
+    """The parts of a key, lists as index tensors."""
+    parts = list(key) if isinstance(key, tuple) else [key]
+    return [_as_index(part) for part in parts]
+
+
+def _as_index(part: Value) -> Value:
+    if isinstance(part, range):
+        part = list(part)
+    if not isinstance(part, list):
+        return part
+    try:
+        shape = shape_of(part)
+    except ValueError:
+        raise Undetermined("index") from None
+    if any(isinstance(item, Unknown | TensorValue) for item in part):
+        return TensorValue(shape=(len(part),), dtype="int64", device="cpu")
+    flags = bool(part) and isinstance(part[0], bool)
+    return TensorValue(shape=shape, dtype="bool" if flags else "int64", device="cpu", const=_frozen(part))
+
+
+def _frozen(part: Any) -> Any:
+    return tuple(_frozen(item) for item in part) if isinstance(part, list | tuple) else part
+
+
+def indexed(shape: tuple[MaybeSize, ...], items: list[Value]) -> tuple[Shape, bool]:
+    """The shape of ``tensor[items]``, and whether it is a copy (advanced indexing) and no view."""
+    used = sum(_width(item) for item in items)
+    spare = len(shape) - used
+    if spare < 0:
+        raise Undetermined("too many indices")
+    if not any(item is Ellipsis for item in items):
+        items = [*items, Ellipsis]
+    result: list[MaybeSize] = []
+    advanced: list[Shape] = []
+    places: list[int] = []  # where in the result each advanced index stands
+    place = 0
+    for item in items:
+        if item is Ellipsis:
+            result.extend(shape[place : place + spare])
+            place += spare
+        elif item is None:
+            result.append(1)
+        elif isinstance(item, slice):
+            result.append(slice_size(shape[place], item))
+            place += 1
+        elif _is_index_tensor(item):
+            places.append(len(result))
+            advanced.append(_index_shape(item, shape, place))
+            place += _width(item)
+        else:
+            if isinstance(item, bool):
+                raise Undetermined("bool index")
+            place += 1  # one element
+    if not advanced:
+        return tuple(result), False
+    joined = broadcast(*advanced)
+    if joined is None:
+        return None, True
+    together = len(set(places)) == 1
+    start = places[0] if together else 0
+    return (*result[:start], *joined, *result[start:]), True
+
+
+def _is_index_tensor(item: Value) -> bool:
+    if isinstance(item, TensorValue):
+        return item.shape != () or item.dtype == "bool"
+    if isinstance(item, Unknown):
+        if item.hint not in ("int",):
+            raise Undetermined("index")
+        return False
+    return False
+
+
+def _width(item: Value) -> int:
+    """How many dimensions an item uses up."""
+    if item is None or item is Ellipsis:
+        return 0
+    if isinstance(item, TensorValue) and item.dtype in ("bool", "uint8"):
+        if item.shape is None:
+            raise Undetermined("mask")
+        return len(item.shape)
+    if isinstance(item, TensorValue) and item.dtype is None and (item.shape is None or len(item.shape) != 1):
+        raise Undetermined("index dtype")
+    return 1
+
+
+def _index_shape(item: TensorValue, shape: tuple[MaybeSize, ...], place: int) -> Shape:
+    if item.dtype not in ("bool", "uint8"):
+        return item.shape
+    if item.const is not None and item.shape is not None and len(item.shape) == 1:
+        return (sum(bool(flag) for flag in item.const),)
+    return (None,)
+
+
+def slice_size(extent: MaybeSize, part: slice) -> MaybeSize:
+    """How many elements a slice takes of a dimension."""
+    step = size(1 if part.step is None else part.step)
+    if not isinstance(step, int) or step < 1:
+        return None
+    if part.start is None and part.stop is None:
+        return extent if step == 1 or extent is None else -((-extent) // step)
+    if extent is None:
+        return None
+    start = _bound(extent, part.start, 0)
+    stop = _bound(extent, part.stop, extent)
+    if start is None or stop is None:
+        return None
+    span = stop - start
+    if less(span, 0) is not False and less(-1, span) is not True:
+        span = maximum(0, span)
+    return span if step == 1 else -((-span) // step)
+
+
+def _bound(extent: Size, value: Value, default: Size) -> MaybeSize:
+    """A slice bound as a distance from the front, within the dimension."""
+    if value is None:
+        return default
+    end = size(value)
+    if end is None:
+        return None
+    if less(end, 0) is True:
+        return maximum(0, extent + end)
+    if less(-1, end) is True:
+        return minimum(end, extent)
+    return None
+
+
+def _known_part(base: TensorValue, items: list[Value]) -> Any:
+    """Known elements through leading integers and a slice."""
+    const = base.const
+    for item in items:
+        number = scalar_value(item)
+        plain = isinstance(number, int) and not isinstance(number, bool)
+        if const is None or not isinstance(const, tuple):
+            return None
+        if isinstance(item, slice):
+            bounds = [scalar_value(end) for end in (item.start, item.stop, item.step)]
+            if not all(end is None or isinstance(end, int) for end in bounds) or len(items) != 1:
+                return None
+            return const[slice(*bounds)]
+        if not plain or not -len(const) <= number < len(const):
+            return None
+        const = const[number]
+    return const
+
+
+def index_sync(call: Call) -> str | None:
+    """A mask must be counted; an index or slice bound that is a tensor is fetched."""
+    for item in _items(call.get("key")):
+        if isinstance(item, TensorValue) and item.device != "cpu":
+            if item.dtype in ("bool", "uint8"):
+                return "dynamic shape"
+            if item.shape == ():
+                return "item"
+        if isinstance(item, slice):
+            ends = (item.start, item.stop, item.step)
+            if any(isinstance(end, TensorValue) and end.device != "cpu" for end in ends):
+                return "item"
+    return None
+
+
+def setitem_sync(call: Call) -> str | None:
+    """As for reading, but a mask with a plain number is filled without counting."""
+    kind = index_sync(call)
+    value = call.get("value")
+    number = isinstance(value, int | float | complex) or (isinstance(value, TensorValue) and value.shape == ())
+    return None if kind == "dynamic shape" and number else kind
+
+
+def setitem(call: Call) -> Value:
+    """input[key] = value: the same tensor, elements no longer known."""
+    base = call.tensor()
+    return view_of(base, base.shape)
+
+
+def gather(call: Call) -> Value:
+    """gather(input, dim, index), take_along_dim: the index's shape."""
+    base, index = call.tensor(), call.tensor("index" if call.given("index") else "indices")
+    return like(base, index.shape)
+
+
+def take(call: Call) -> Value:
+    base = call.tensor()
+    return like(base, call.tensor("index").shape)
+
+
+def index_select(call: Call) -> Value:
+    """index_select(input, dim, index)."""
+    base, index = call.tensor(), call.tensor("index")
+    shape = list(need_shape(base))
+    if shape:
+        shape[axis(call.known("dim"), len(shape))] = numel(index.shape)
+    return like(base, tuple(shape))
+
+
+def unchanged(call: Call) -> Value:
+    """scatter, index_add, masked_fill_ ...: the shape and dtype of the input."""
+    base = call.tensor()
+    return like(base, base.shape)
+
+
+def masked_fill(call: Call) -> Value:
+    """masked_fill(input, mask, value): the broadcast of input and mask."""
+    base, mask = call.tensor(), call.tensor("mask")
+    return like(base, base.shape if call.row.inplace else broadcast(base.shape, mask.shape))
+
+
+def masked_select(call: Call) -> Value:
+    return like(call.tensor(), (None,))
+
+
+def nonzero(call: Call) -> Value:
+    """nonzero(input, as_tuple=False): as many rows as elements are set."""
+    base = call.tensor()
+    rank = None if base.shape is None else len(base.shape)
+    if call.known("as_tuple", False):
+        if rank is None:
+            return Unknown("nonzero", "data")
+        return tuple(tensor((None,), "int64", base.device) for _ in range(max(rank, 1)))
+    return tensor((None, rank), "int64", base.device)
+
+
+def argwhere(call: Call) -> Value:
+    base = call.tensor()
+    return tensor((None, None if base.shape is None else len(base.shape)), "int64", base.device)
+
+
+def one_hot(call: Call) -> Value:
+    """one_hot(input, num_classes=-1): the number of classes hangs on the data unless given."""
+    base = call.tensor()
+    count = size(call.get("num_classes", -1))
+    shape = None if base.shape is None else (*base.shape, None if count == -1 else count)
+    return tensor(shape, "int64", base.device)
+
+
+def one_hot_sync(call: Call) -> str | None:
+    return "dynamic shape" if call.get("num_classes", -1) == -1 else None
+
+
+def embedding(call: Call) -> Value:
+    """embedding(input, weight): a row of the weight for each index."""
+    index, weight = call.tensor(), call.tensor("weight")
+    width = None if weight.shape is None else weight.shape[-1]
+    shape = None if index.shape is None else (*index.shape, width)
+    return tensor(shape, weight.dtype, weight.device or index.device)
+
+
+def embedding_bag(call: Call) -> Value:
+    """embedding_bag(input, weight, offsets): one row a bag."""
+    index, weight, offsets = call.tensor(), call.tensor("weight"), call.get("offsets")
+    width = need_shape(weight)[-1]
+    shape = need_shape(index)
+    if len(shape) == 2:
+        return like(weight, (shape[0], width))
+    bags = need_shape(offsets)[0] if isinstance(offsets, TensorValue) else None
+    if call.known("include_last_offset", False) and bags is not None:
+        bags = bags - 1
+    return like(weight, (bags, width))
+
+
+def searchsorted(call: Call) -> Value:
+    """searchsorted(sorted, values), bucketize(values, boundaries)."""
+    values = call.get("input")
+    dtype = "int32" if call.known("out_int32", False) else "int64"
+    if not isinstance(values, TensorValue):
+        boundaries = call.get("boundaries", call.get("sorted_sequence"))
+        return tensor((), dtype, boundaries.device if isinstance(boundaries, TensorValue) else None)
+    return tensor(values.shape, dtype, values.device)
+
+
+def isin(call: Call) -> Value:
+    elements = call.get("elements")
+    if isinstance(elements, TensorValue):
+        return tensor(elements.shape, "bool", elements.device)
+    others = call.get("test_elements")
+    return tensor((), "bool", others.device if isinstance(others, TensorValue) else None)
+
+
+def triangle_indices(call: Call) -> Value:
+    """tril_indices, triu_indices(row, col, offset)."""
+    rows, columns, offset = (size(call.get(name, 0)) for name in ("row", "col", "offset"))
+    count: MaybeSize = None
+    if isinstance(rows, int) and isinstance(columns, int) and isinstance(offset, int):
+        lower = "tril" in call.row.name
+        count = sum(
+            max(0, min(columns, line + offset + 1)) if lower else max(0, columns - max(0, line + offset)) for line in range(rows)
+        )
+    elif rows is not None and rows == columns and offset in (0, 1, -1):
+        whole = rows * (rows + 1) // 2
+        smaller = (offset == 1) != ("tril" in call.row.name)
+        count = whole if offset == 0 else (rows * (rows - 1) // 2 if smaller else None)
+    return tensor((2, count), "int64", call.defaults.device)
+
+
+
+
+def resized(call: Call) -> Value:
+    """resize_(*sizes)."""
+    return like(call.tensor(), sizes(call.get("size")))

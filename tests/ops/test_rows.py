@@ -1,0 +1,67 @@
+"""Every row's example is its test."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from cgx.indexer.interpreter.values import TensorValue, Unknown
+from cgx.indexer.ops.examples import read_example
+from cgx.indexer.ops.registry import TABLES, find, index
+from cgx.indexer.ops.rows import OpRow
+
+ALL = [entry for table in TABLES for entry in table]
+
+
+def plain(value: Any) -> Any:
+    """A result in a form that compares."""
+    if isinstance(value, TensorValue):
+        return ("tensor", value.shape, value.dtype, value.device)
+    if isinstance(value, Unknown):
+        return "?"
+    if isinstance(value, tuple | list):
+        return tuple(plain(item) for item in value)
+    return value
+
+
+@pytest.mark.parametrize("entry", [row for row in ALL if row.example], ids=lambda row: row.name)
+def test_example(entry: OpRow) -> None:
+    args, kwargs, expected = read_example(entry.example)
+    assert plain(entry.apply(args, kwargs)) == plain(expected)
+
+
+@pytest.mark.parametrize("entry", ALL, ids=lambda row: row.name)
+def test_odd_input_is_no_exception(entry: OpRow) -> None:
+    blank = TensorValue()
+    for args in ([], [blank], [blank, Unknown(), Unknown()], [Unknown()] * 6, [None], ["x", 1.5, {}]):
+        entry.call(args, {})
+    if entry.example:
+        args, kwargs, _ = read_example(entry.example)
+        for place in range(len(args)):
+            entry.call([*args[:place], Unknown("x"), *args[place + 1 :]], kwargs)
+            entry.call([*args[:place], None, *args[place + 1 :]], kwargs)
+
+
+def test_names_are_unique() -> None:
+    names = [name for row in ALL for name in row.names]
+    assert sorted({name for name in names if names.count(name) > 1}) == []
+
+
+def test_breadth() -> None:
+    assert len(index()) >= 900
+
+
+@pytest.mark.parametrize(
+    ("asked", "inplace"),
+    [("torch.Tensor.add_", True), ("torch.functional.einsum", False), ("operator.iadd", True), ("torch.Tensor.__radd__", False),
+     ("torch.nn.functional.relu_", True), ("torch.ops.aten.add", False), ("torch.special.expit", False), ("torch._C._nn.gelu", False)],
+)  # fmt: skip
+def test_other_names(asked: str, inplace: bool) -> None:
+    found = find(asked)
+    assert found is not None
+    assert found.inplace is inplace
+
+
+def test_unknown_name() -> None:
+    assert find("torch.no_such_thing") is None
