@@ -1,4 +1,4 @@
-"""``cgx check``: are these records sound? The work is done by :func:`cgx.exporters.check.run_check`."""
+"""``cgx check``: are these records sound? The work is done by :func:`cgx.workflow.check.run_check`."""
 
 from __future__ import annotations
 
@@ -20,6 +20,6 @@ def check(
 
     Example:  cgx check records/*.json
     """
-    from cgx.exporters.check import run_check
+    from cgx.workflow.check import run_check
 
     return run_check(records, source=source, env=env or [], json=json)

@@ -1,4 +1,4 @@
-"""``cgx explain``: the chain of evidence behind a value. The work is done by :func:`cgx.exporters.explain.run_explain`."""
+"""``cgx explain``: the chain of evidence behind a value. The work is done by :func:`cgx.workflow.explain.run_explain`."""
 
 from __future__ import annotations
 
@@ -24,6 +24,6 @@ def explain(
 
     Example:  cgx explain transformer.h.[0-11]
     """
-    from cgx.exporters.explain import run_explain
+    from cgx.workflow.explain import run_explain
 
     return run_explain(entry, record=record, source=source, workspace=workspace, store=store, json=json)

@@ -1,4 +1,4 @@
-"""``cgx export``: the two records. The work is done by :func:`cgx.exporters.export.run_export`."""
+"""``cgx export``: the two records. The work is done by :func:`cgx.workflow.export.run_export`."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def export(
 
     Example:  cgx export --build "model.py:Net()" --input "x=float32[1,3,224,224]"
     """
-    from cgx.exporters.export import run_export
+    from cgx.workflow.export import run_export
 
     return run_export(
         source=source, rev=rev, worktree=worktree, launch=launch, build=build, inputs=input or [], sets=set or [],

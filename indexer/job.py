@@ -1,0 +1,129 @@
+"""One job, or one built model, from source to the rows of its records.
+
+The rows are keyed as the records state them; :func:`cgx.model.job_entries.job_delta` makes the graph of them.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from cgx import __version__
+from cgx.indexer.interpreter.trace import Trace
+from cgx.indexer.passes.fold.graph import GraphRows, fold
+from cgx.indexer.source import Tree
+
+Row = dict[str, Any]
+
+
+@dataclass(slots=True)
+class JobRequest:
+    """What to read. ``sets``: values by name; ``files``: paths on this machine by name."""
+
+    launch: str | None = None
+    build: str | None = None
+    inputs: list[str] = field(default_factory=list)
+    sets: dict[str, Any] = field(default_factory=dict)
+    files: dict[str, Path] = field(default_factory=dict)
+    mode: str | None = None
+    deep: float = 10.0
+    strict: bool = False
+    graph: bool = True
+    schedule: bool = True
+
+
+@dataclass(slots=True)
+class JobRows:
+    """What was read: header and rows of both records, and what went wrong on the way."""
+
+    header: Row
+    graph: Row
+    schedule: Row | None
+    trace: Trace
+    problems: list[str] = field(default_factory=list)
+
+    def identity(self) -> str:
+        """The id of the job: the same for the same commit and the same question."""
+        keys = ("repository", "commit", "tree", "worktree", "launch", "build", "inputs", "mode", "files", "env", "assumed")
+        asked = json.dumps([self.header.get(key) for key in keys], sort_keys=True, ensure_ascii=False)
+        return "job:" + hashlib.sha256(asked.encode()).hexdigest()[:16]
+
+
+def read_job(tree: Tree, envs: Sequence[Tree], request: JobRequest, outside: Sequence[Row]) -> JobRows:
+    """Read a launch line's job, or a build expression's model. ``outside``: name and digest of each env folder.
+
+    Raises UserError for what the user can mend.
+    """
+    return _read_build(tree, envs, request, outside) if request.launch is None else _read_launch(tree, envs, request, outside)
+
+
+def _read_build(tree: Tree, envs: Sequence[Tree], request: JobRequest, outside: Sequence[Row]) -> JobRows:
+    from cgx.indexer.interpreter.run import run_build
+
+    assert request.build is not None
+    trace = run_build(tree, list(envs), request.build, list(request.inputs), request)
+    rows = fold(trace, trace.root.children)
+    header = _header(tree, request, outside, trace)
+    header.update(build=request.build, inputs=list(request.inputs), mode=request.mode or "train")
+    return JobRows(_ordered(header), _graph(rows, trace), None, trace)
+
+
+def _read_launch(tree: Tree, envs: Sequence[Tree], request: JobRequest, outside: Sequence[Row]) -> JobRows:
+    from cgx.indexer.interpreter.run import run_job
+    from cgx.indexer.launch import parse_launch
+    from cgx.indexer.passes.schedule import schedule
+
+    assert request.launch is not None
+    plan = parse_launch(request.launch, tree, envs, request.sets)
+    trace = run_job(tree, list(envs), plan, request)
+    timing = schedule(trace, tree)
+    rows = fold(trace, timing.step, timing.graphs)
+    header = _header(tree, request, outside, trace)
+    header.update(launch=list(plan.words), job_type=timing.job_type)
+    if request.inputs:
+        header["inputs"] = list(request.inputs)
+    if request.mode:
+        header["mode"] = request.mode
+    if timing.entrypoint is not None:
+        header["entrypoint"] = str(timing.entrypoint)
+    header["assumed"] = {**plan.assumed, **header["assumed"]}
+    return JobRows(_ordered(header), _graph(rows, trace), timing.rows, trace, list(plan.problems))
+
+
+def _graph(rows: GraphRows, trace: Trace) -> Row:
+    return {"symbols": rows.symbols, "modules": rows.modules, "unresolved": rows.unresolved}
+
+
+def _header(tree: Tree, request: JobRequest, outside: Sequence[Row], trace: Trace) -> Row:
+    header: Row = {"generator": {"name": "cgx", "version": __version__}, "repository": tree.name}
+    if tree.commit is not None:
+        header["commit"] = tree.commit
+    else:
+        header["tree"] = tree.digest
+    if tree.modified:
+        header["worktree"] = "modified"
+    header["files"] = [{"name": name, "digest": digest} for name, digest in trace.files]
+    header["env"] = list(outside)
+    header["assumed"] = {name: plain(value) for name, value in trace.assumed.items()}
+    return header
+
+
+def _ordered(header: Row) -> Row:
+    keys = (
+        "generator", "job_type", "repository", "commit", "tree", "worktree", "launch", "build", "inputs", "mode", "files",
+        "env", "assumed", "entrypoint",
+    )  # fmt: skip
+    return {key: header[key] for key in keys if header.get(key) is not None}
+
+
+def plain(value: Any) -> Any:
+    """A value of ``--set`` as JSON holds it."""
+    if isinstance(value, tuple | list | set | frozenset):
+        return [plain(item) for item in value]
+    if isinstance(value, dict):
+        return {str(key): plain(item) for key, item in value.items()}
+    return value if value is None or isinstance(value, bool | int | float | str) else repr(value)
