@@ -48,7 +48,19 @@ class JobRows:
 
     def identity(self) -> str:
         """The id of the job: the same for the same commit and the same question."""
-        keys = ("repository", "commit", "tree", "worktree", "launch", "build", "inputs", "mode", "files", "env", "assumed")
+        keys = (
+            "repository",
+            "commit",
+            "tree",
+            "worktree",
+            "launch",
+            "build",
+            "inputs",
+            "mode",
+            "files",
+            "env",
+            "assumed",
+        )
         asked = json.dumps([self.header.get(key) for key in keys], sort_keys=True, ensure_ascii=False)
         return "job:" + hashlib.sha256(asked.encode()).hexdigest()[:16]
 
@@ -58,7 +70,11 @@ def read_job(tree: Tree, envs: Sequence[Tree], request: JobRequest, outside: Seq
 
     Raises UserError for what the user can mend.
     """
-    return _read_build(tree, envs, request, outside) if request.launch is None else _read_launch(tree, envs, request, outside)
+    return (
+        _read_build(tree, envs, request, outside)
+        if request.launch is None
+        else _read_launch(tree, envs, request, outside)
+    )
 
 
 def _read_build(tree: Tree, envs: Sequence[Tree], request: JobRequest, outside: Sequence[Row]) -> JobRows:

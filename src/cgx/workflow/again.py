@@ -18,8 +18,14 @@ def repeat(record: Path, request: Request) -> Request:
     Raises UserError where the record cannot be read, or where a file or folder from outside is not given again.
     """
     header = load(record)
-    _outside("--file", header.get("files", []), {name: digest_of(path) for name, path in request.files.items() if path.is_file()})
-    _outside("--env", header.get("env", []), {path.resolve().name: env_digest(path) for path in request.env if path.is_dir()})
+    _outside(
+        "--file",
+        header.get("files", []),
+        {name: digest_of(path) for name, path in request.files.items() if path.is_file()},
+    )
+    _outside(
+        "--env", header.get("env", []), {path.resolve().name: env_digest(path) for path in request.env if path.is_dir()}
+    )
     launch = header.get("launch")
     return replace(
         request,
@@ -49,4 +55,6 @@ def _outside(option: str, wanted: list[dict[str, str]], given: dict[str, str]) -
     for item in wanted:
         if item["name"] not in given:
             form = f"{item['name']}=PATH" if option == "--file" else f"DIR (a folder named {item['name']})"
-            raise UserError(f"the record was made with {item['name']} from outside the repository; give {option} {form} again")
+            raise UserError(
+                f"the record was made with {item['name']} from outside the repository; give {option} {form} again"
+            )

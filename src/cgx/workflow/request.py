@@ -91,7 +91,9 @@ def split_name(word: str, option: str, form: str) -> tuple[str, str]:
             depth += 1
         elif sign in ")]}":
             depth -= 1
-        elif sign == "=" and depth == 0 and word[index + 1 : index + 2] != "=" and word[index - 1 : index] not in "=<>!":
+        elif (
+            sign == "=" and depth == 0 and word[index + 1 : index + 2] != "=" and word[index - 1 : index] not in "=<>!"
+        ):
             if name := word[:index].strip():
                 return name, word[index + 1 :]
             break
