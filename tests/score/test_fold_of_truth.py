@@ -12,7 +12,7 @@ from .traces import trace_of
 from .truths import graph_scores, unpack
 
 CASES = (
-    "nanogpt-shakespeare-char", "mingpt-gpt2", "hf-t5", "hf-qwen3-moe-4l", "timm-densenet121", "ultralytics-yolov8n",
+    "nanogpt-shakespeare-char", "mingpt-gpt2", "hf-t5", "hf-qwen3-moe-4l", "timm-densenet121",
     "x-transformers-decoder", "whisper-tiny", "vit-pytorch-vit", "diffusers-unet2d-sd15", "torchtitan-llama3-debugmodel",
     "dlrm-default", "examples-wlm-transformer",
 )  # fmt: skip
