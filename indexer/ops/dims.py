@@ -430,7 +430,7 @@ def _atom(op: str, left: Size, right: Size) -> Dim:
 
 def _group(size: Size) -> str:
     text = str(size)
-    plain = isinstance(size, int) or size.name or text.startswith(("min(", "max(")) and sole_term(size)
+    plain = isinstance(size, int) or size.name or (text.startswith(("min(", "max(")) and sole_term(size))
     return text if plain else f"({text})"
 
 

@@ -63,3 +63,14 @@ def _size(node: ast.expr) -> Any:
             return left + right
         return left - right if isinstance(node.op, ast.Sub) else left // right
     return ast.literal_eval(node)
+
+
+def comparable(value: Any) -> Any:
+    """A result in a form that compares by value: tensors by shape, dtype and device."""
+    if isinstance(value, TensorValue):
+        return ("tensor", value.shape, value.dtype, value.device)
+    if isinstance(value, Unknown):
+        return "?"
+    if isinstance(value, tuple | list):
+        return tuple(comparable(item) for item in value)
+    return value

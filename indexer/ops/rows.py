@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
+from functools import cache
 from typing import Any, Literal
 
 from cgx.indexer.interpreter.values import MISSING, TensorValue, Unknown, Value
@@ -35,7 +35,7 @@ class Parameter:
     keyword: bool = False  # after a bare *: by name only
 
 
-@lru_cache(maxsize=None)
+@cache
 def parameters(signature: str) -> tuple[Parameter, ...]:
     """Read a signature text ("input, *size, dim=-1, *, dtype=None")."""
     tree = ast.parse(f"def f({signature}): ...").body[0]

@@ -120,7 +120,7 @@ def int_list(value: Value) -> tuple[int, ...] | int | None:
     raise Undetermined("dim")
 
 
-def dtype_argument(call: Call, name: str = "dtype") -> str | None | bool:
+def dtype_argument(call: Call, name: str = "dtype") -> str | bool | None:
     """The dtype argument's short name, None where it is given but not known, False where it is not given."""
     value = call.get(name)
     if value is None:

@@ -2,33 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 
 from cgx.indexer.interpreter.values import TensorValue, Unknown
-from cgx.indexer.ops.examples import read_example
+from cgx.indexer.ops.examples import comparable, read_example
 from cgx.indexer.ops.registry import TABLES, find, index
 from cgx.indexer.ops.rows import OpRow
 
 ALL = [entry for table in TABLES for entry in table]
 
 
-def plain(value: Any) -> Any:
-    """A result in a form that compares."""
-    if isinstance(value, TensorValue):
-        return ("tensor", value.shape, value.dtype, value.device)
-    if isinstance(value, Unknown):
-        return "?"
-    if isinstance(value, tuple | list):
-        return tuple(plain(item) for item in value)
-    return value
-
-
 @pytest.mark.parametrize("entry", [row for row in ALL if row.example], ids=lambda row: row.name)
 def test_example(entry: OpRow) -> None:
     args, kwargs, expected = read_example(entry.example)
-    assert plain(entry.apply(args, kwargs)) == plain(expected)
+    assert comparable(entry.apply(args, kwargs)) == comparable(expected)
 
 
 @pytest.mark.parametrize("entry", ALL, ids=lambda row: row.name)

@@ -11,7 +11,19 @@ from cgx.indexer.ops.dims import Dim
 from cgx.indexer.ops.dtypes import COMPLEX_OF, kind, promote, rounded, short_name
 from cgx.indexer.ops.rows import Call, Rule
 from cgx.indexer.ops.shapes import MaybeSize, Shape, Undetermined, broadcast
-from cgx.indexer.ops.tensors import device_argument, device_name, device_of, dtype_argument, like, need_shape, scalar_value, size, sizes, tensor, view_of
+from cgx.indexer.ops.tensors import (
+    device_argument,
+    device_name,
+    device_of,
+    dtype_argument,
+    like,
+    need_shape,
+    scalar_value,
+    size,
+    sizes,
+    tensor,
+    view_of,
+)
 
 
 def _made(call: Call, shape: Shape, dtype: str | None, const: Any = None, device: str | None = None) -> TensorValue:

@@ -197,7 +197,7 @@ def repeat_interleave(call: Call) -> Value:
     shape = need_shape(base) if call.get("dim") is not None else (numel(base.shape),)
     place = axis(call.known("dim", 0) or 0, len(shape))
     times = size(repeats)
-    if isinstance(repeats, TensorValue) and times is None or isinstance(repeats, list | tuple):
+    if (isinstance(repeats, TensorValue) and times is None) or isinstance(repeats, list | tuple):
         extent = size(call.get("output_size"))
         if isinstance(repeats, TensorValue) and repeats.const is not None and repeats.shape and repeats.shape[0] == shape[place]:
             extent = sum(flat(repeats.const))  # type: ignore[assignment]

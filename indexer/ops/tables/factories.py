@@ -5,9 +5,9 @@ from __future__ import annotations
 from cgx.indexer.ops.dtypes import LEGACY_CLASSES
 from cgx.indexer.ops.rows import OpRow, row
 from cgx.indexer.ops.rules import factory as rules
+from cgx.indexer.ops.rules.factory import cast, filled, filled_like, legacy_tensor, moved, new_of, random, to_python
 from cgx.indexer.ops.rules.index import unchanged
 from cgx.indexer.ops.rules.pointwise import pointwise, same
-from cgx.indexer.ops.rules.factory import cast, filled, filled_like, legacy_tensor, moved, new_of, random, to_python
 
 TM = "torch Tensor"
 MAKE = "out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False"
