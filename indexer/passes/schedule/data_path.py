@@ -1,0 +1,111 @@
+"""Rows of ``data_path``: each hop of a batch from storage to the device, in order."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from cgx.indexer.interpreter.trace import LoopNode
+from cgx.indexer.passes.schedule.frequency import repeat_in_step
+from cgx.indexer.passes.schedule.merge import merged
+from cgx.indexer.passes.schedule.situation import Run, data_of
+from cgx.indexer.passes.schedule.tree import Spot
+
+FIELDS = ("hop", "by", "workers", "asynchronous", "blocks_step")
+ORDER = ("read", "decode", "sample", "transform", "collate", "worker queue", "prefetch", "pin", "copy")
+DATA_PHASES = ("data", "evaluation", "prefill", "decode", "startup")
+
+
+def data_path_rows(run: Run) -> list[dict[str, Any]]:
+    """Hops of the training (or request) data first, then those of evaluation."""
+    rows: list[tuple[int, int, dict[str, Any]]] = []
+    for spot in run.events("fetch"):
+        rows += loader_rows(run, spot)
+    for spot in run.events("data"):
+        if data_of(spot).get("hop"):
+            rows.append((rank(run, spot), spot.order, own_row(run, spot, data_of(spot))))
+    for spot in run.events("copy"):
+        data = data_of(spot)
+        if data.get("direction") == "H2D" and not data.get("carrier") and is_batch(run, spot):
+            rows.append((rank(run, spot), spot.order, copy_row(run, spot, data)))
+    ordered = [one for _, _, one in sorted(rows, key=lambda entry: entry[:2])]
+    return merged(dedupe(ordered))
+
+
+def dedupe(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """One hop at one line is one row, however many tensors take it, and however often the loader is opened."""
+    seen: set[tuple[Any, ...]] = set()
+    kept = []
+    for row in rows:
+        key = (row["hop"], row["by"], row["code_anchor"], row.get("blocks_step"))
+        if key not in seen:
+            seen.add(key)
+            kept.append(row)
+    return kept
+
+
+def rank(run: Run, spot: Spot) -> int:
+    return 1 if run.phases.of(spot) == "evaluation" else 0
+
+
+def is_batch(run: Run, spot: Spot) -> bool:
+    """A copy of data, not of a metric or of state."""
+    return run.phases.of(spot) in ("data", "evaluation", "prefill", "decode", "sample") and not spot.in_module
+
+
+def loader_rows(run: Run, spot: Spot) -> list[tuple[int, int, dict[str, Any]]]:
+    """The hops that the fetch of a loader holds; they run once a batch, in the loop that follows."""
+    loop = loop_after(spot)
+    place = 1 if loop is not None and any(one is loop for one in evaluation_loops(run)) else rank(run, spot)
+    repeat = 1 if run.step.accumulate_branch is None else run.step.accumulate
+    rows = []
+    for hop in data_of(spot).get("hops", []):
+        row = {name: hop[name] for name in FIELDS if hop.get(name) is not None}
+        row["repeat"] = repeat
+        row["code_anchor"] = str(hop.get("anchor") or spot.anchor)
+        rows.append((place, spot.order, row))
+    return rows
+
+
+def evaluation_loops(run: Run) -> list[LoopNode]:
+    return [spot.node for spot in run.spots if isinstance(spot.node, LoopNode) and run.regions.root(spot, run.regions.evaluation) is not None]
+
+
+def loop_after(spot: Spot) -> LoopNode | None:
+    """The loop whose head opened the loader: the next node beside the event, or the loop that holds it."""
+    siblings = spot.path[-1].children if spot.path else []
+    seen = False
+    for node in siblings:
+        if node is spot.node:
+            seen = True
+        elif seen and isinstance(node, LoopNode):
+            return node if same_line(node, spot) else None
+    return None
+
+
+def same_line(loop: LoopNode, spot: Spot) -> bool:
+    end = loop.anchor.line + 3
+    return loop.anchor.path == spot.anchor.path and loop.anchor.line <= spot.anchor.line <= end
+
+
+def own_row(run: Run, spot: Spot, data: dict[str, Any]) -> dict[str, Any]:
+    """A hop that the step's own code takes."""
+    in_step = run.phases.in_step(spot)
+    row = {name: data[name] for name in FIELDS if data.get(name) is not None}
+    row.setdefault("workers", 0)
+    row.setdefault("asynchronous", False)
+    row["blocks_step"] = bool(data.get("blocks_step", True)) and in_step
+    row["repeat"] = repeat_in_step(spot, run.step)
+    row["code_anchor"] = str(spot.anchor)
+    return row
+
+
+def copy_row(run: Run, spot: Spot, data: dict[str, Any]) -> dict[str, Any]:
+    waits = data.get("blocks_host")
+    row: dict[str, Any] = {"hop": "copy", "by": "torch.Tensor.to" if ".to(" in spot.node.text else spot.node.text.partition("(")[0] or "copy", "workers": 0}
+    if waits is not None:
+        row["asynchronous"] = not waits
+        row["blocks_step"] = bool(waits) and run.phases.in_step(spot)
+    row["repeat"] = repeat_in_step(spot, run.step)
+    row["code_anchor"] = str(spot.anchor)
+    return row
+

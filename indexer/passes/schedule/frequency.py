@@ -1,0 +1,83 @@
+"""How often a place is reached: the innermost unit that holds it, its period and guard, and the repeats within it."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from cgx.indexer.interpreter.trace import BranchNode, LoopNode, ModuleCall
+from cgx.indexer.passes.schedule.counts import as_count, loop_count, product
+from cgx.indexer.passes.schedule.step import Step
+from cgx.indexer.passes.schedule.tree import Spot
+
+ONCE = re.compile(r"^[\w.\[\]'\" \-+]+ == -?\d+$")  # a counter compared with one number
+
+
+def unit_loop(spot: Spot, step: Step) -> LoopNode | None:
+    """The innermost loop round the spot whose unit has a name."""
+    for loop in reversed(spot.outer_loops()):
+        if step.unit(loop):
+            return loop
+    return None
+
+
+def guard_text(branches: list[BranchNode]) -> str:
+    """Conditions round a place, as one text."""
+    texts: list[str] = []
+    for branch in branches:
+        if branch.text and branch.text not in texts:
+            texts.append(branch.text)
+    if len(texts) == 1:
+        return texts[0]
+    return " and ".join(f"({text})" if " or " in text or " if " in text else text for text in texts)
+
+
+def frequency_of(spot: Spot, step: Step) -> dict[str, Any]:
+    """The contract's ``frequency``."""
+    loop = unit_loop(spot, step)
+    branches = [one for one in spot.below(loop) if isinstance(one, BranchNode)]
+    unit = step.unit(loop) if loop is not None else None
+    row: dict[str, Any] = {"per": unit or "job"}
+    if loop is None:
+        return with_guard(row, branches)
+    if step.accumulate_branch is not None and step.accumulate_branch in branches:
+        branches = [one for one in branches if one is not step.accumulate_branch]
+        row["per"] = "step"
+    every = 1
+    for branch in branches:
+        if branch.period:
+            period = as_count(branch.period[1])
+            every = None if every is None or period is None else every * period  # type: ignore[assignment]
+        elif ONCE.match(branch.text) and not branch.decided:
+            row["per"] = "job"
+    if row["per"] != "job" and any(branch.period for branch in branches):
+        row["every"] = every
+    return with_guard(row, branches)
+
+
+def with_guard(row: dict[str, Any], branches: list[BranchNode]) -> dict[str, Any]:
+    text = guard_text(branches)
+    if text:
+        row["guard"] = text
+    return row
+
+
+def repeat_of(spot: Spot, step: Step) -> int | None:
+    """Times within one unit: the counts of the loops below it."""
+    return product(loop_count(one) for one in loops_inside(spot, unit_loop(spot, step)))
+
+
+def loops_inside(spot: Spot, unit: LoopNode | None) -> list[LoopNode]:
+    """Loops below the unit that are evaluated once for all iterations. Per-index ones stand as often as they run."""
+    return [one for one in spot.below(unit) if isinstance(one, LoopNode) and not one.iterations]
+
+
+def repeat_in_step(spot: Spot, step: Step) -> int | None:
+    """Times within one step."""
+    if step.loop is None or not spot.holds(step.loop):
+        return repeat_of(spot, step)
+    if step.accumulate_branch is not None and not spot.holds(step.accumulate_branch):
+        inner = product(loop_count(one) for one in loops_inside(spot, step.loop))
+        return product([step.accumulate, inner])
+    below = [one for one in spot.below(step.loop) if not isinstance(one, ModuleCall)]
+    return product(loop_count(one) for one in below if isinstance(one, LoopNode) and not one.iterations)

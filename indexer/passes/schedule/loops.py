@@ -1,0 +1,48 @@
+"""Rows of ``loops``: the loops of the job outside a model's forward, named by what one round of them is."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from cgx.indexer.interpreter.trace import LoopNode, ModuleCall
+from cgx.indexer.passes.schedule.counts import loop_count
+from cgx.indexer.passes.schedule.merge import merged
+from cgx.indexer.passes.schedule.situation import Run
+from cgx.indexer.passes.schedule.tree import Spot
+
+
+def loop_rows(run: Run) -> list[dict[str, Any]]:
+    rows = []
+    for spot in run.spots:
+        if isinstance(spot.node, LoopNode) and not spot.in_module and not spot.in_worker and worth_it(run, spot):
+            rows.append(row(run, spot, spot.node))
+    return merged(rows)
+
+
+def worth_it(run: Run, spot: Spot) -> bool:
+    """Loops that hold something of the schedule: a model call, an event, a unit."""
+    return run.step.unit(spot.node) is not None or any(other.holds(spot.node) for other in run.spots if not isinstance(other.node, LoopNode))
+
+
+def row(run: Run, spot: Spot, loop: LoopNode) -> dict[str, Any]:
+    return {
+        "unit": unit_name(run, spot, loop),
+        "count": loop_count(loop) if not loop.iterations else len(loop.iterations),
+        "expr": loop.expr,
+        "inside": run.phases.of(spot) if loop is not run.step.loop else "forward" if run.step.kind != "training" else "step",
+        "code_anchor": str(loop.anchor),
+    }
+
+
+def unit_name(run: Run, spot: Spot, loop: LoopNode) -> str:
+    """The unit's own name, else what one round does."""
+    known = run.step.unit(loop)
+    if known:
+        return known
+    phase = run.phases.of(spot)
+    direct = any(
+        isinstance(other.node, ModuleCall) and other.outer_loops() and other.outer_loops()[-1] is loop for other in run.spots if other.holds(loop)
+    )
+    if phase == "evaluation":
+        return "evaluation batch" if direct else f"evaluation {loop.target}".strip()
+    return f"{phase} {loop.target}".strip()

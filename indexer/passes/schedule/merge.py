@@ -1,0 +1,77 @@
+"""Rows that say the same of one line are one row: repeats are added, call sites and modules gathered."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+from cgx.indexer.passes.schedule.counts import total
+from cgx.model.anchors import Anchor
+
+GATHERED = frozenset({"repeat", "called_from", "module", "bytes"})
+INDEX = re.compile(r"(?<![^.])\d+(?![^.])")
+
+
+def key_of(row: dict[str, Any]) -> str:
+    return json.dumps({name: value for name, value in row.items() if name not in GATHERED}, default=str, sort_keys=True)
+
+
+def merged(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Equal rows folded, in the order of their first."""
+    groups: dict[str, list[dict[str, Any]]] = {}
+    for row in rows:
+        groups.setdefault(key_of(row), []).append(row)
+    return [fold(group) for group in groups.values()]
+
+
+def fold(group: list[dict[str, Any]]) -> dict[str, Any]:
+    row = dict(group[0])
+    if "repeat" in row:
+        row["repeat"] = total(one.get("repeat") for one in group)
+    sites: list[str] = []
+    for one in group:
+        for site in as_list(one.get("called_from")):
+            if str(site) not in sites:
+                sites.append(str(site))
+    if sites:
+        row["called_from"] = sites[0] if len(sites) == 1 else sites
+    else:
+        row.pop("called_from", None)
+    names = [one["module"] for one in group if one.get("module")]
+    if names:
+        row["module"] = fold_names(names)
+    else:
+        row.pop("module", None)
+    if row.get("bytes") is None:
+        row.pop("bytes", None)
+    return row
+
+
+def as_list(value: Any) -> list[Any]:
+    return [] if value is None else value if isinstance(value, list) else [value]
+
+
+def fold_names(names: list[str]) -> str:
+    """``layers.0.attn``, ``layers.1.attn`` -> ``layers.[0-1].attn``; others are joined by commas."""
+    shapes: dict[str, list[int]] = {}
+    for name in names:
+        numbers = [int(one) for one in INDEX.findall(name)]
+        pattern = INDEX.sub("{}", name, count=1) if numbers else name
+        held = shapes.setdefault(pattern, [])
+        if numbers and numbers[0] not in held:
+            held.append(numbers[0])
+    return ", ".join(pattern.replace("{}", index_range(held), 1) if held else pattern for pattern, held in shapes.items())
+
+
+def index_range(numbers: list[int]) -> str:
+    ordered = sorted(numbers)
+    if len(ordered) == 1:
+        return str(ordered[0])
+    if ordered == list(range(ordered[0], ordered[-1] + 1)):
+        return f"[{ordered[0]}-{ordered[-1]}]"
+    return f"[{','.join(map(str, ordered))}]"
+
+
+def anchor_text(anchor: Anchor | None) -> str | None:
+    return str(anchor) if anchor is not None else None

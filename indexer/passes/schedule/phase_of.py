@@ -1,0 +1,181 @@
+"""The phase of a place: a region of its own, what the node itself does, or where in the step it lies."""
+
+from __future__ import annotations
+
+import re
+
+from cgx.indexer.interpreter.trace import BranchNode, CallNode, Event, ModuleCall
+from cgx.indexer.passes.schedule.regions import Regions
+from cgx.indexer.passes.schedule.step import Step
+from cgx.indexer.passes.schedule.tree import Spot, events
+
+OPTIMIZER_KEYS = frozenset({"optimizer_step", "grad_clip", "zero_grad", "lr_schedule", "ema"})
+READS = frozenset({"item", "conversion", "print", "tolist", "cpu", "numpy", "synchronize", "other"})
+SERVING_WORDS = (("prefill", re.compile(r"prefill|extend", re.IGNORECASE)), ("decode", re.compile(r"decode", re.IGNORECASE)),
+                 ("sample", re.compile(r"sampl", re.IGNORECASE)))  # fmt: skip
+CONSTRUCTOR = re.compile(r"__init__$|^setup|load_model|build_model|warm_?up", re.IGNORECASE)
+
+
+class Phases:
+    """Phases of the places of one run."""
+
+    def __init__(self, found: list[Spot], step: Step, regions: Regions) -> None:
+        self.step, self.regions = step, regions
+        inside = [spot for spot in found if step.loop is not None and spot.holds(step.loop)]
+        self.first = min((spot.order for spot in inside), default=None)
+        self.last = max((spot.order for spot in inside), default=None)
+        if self.first is None:
+            marks = [*step.forwards, *step.backwards, *step.optimizers]
+            self.first = min((spot.order for spot in marks), default=0)
+            self.last = max((spot.order for spot in marks), default=0)
+        self.forward_start = min((spot.order for spot in step.forwards), default=0)
+        self.forward_end = max((spot.order for spot in step.forwards), default=0)
+        self.backward_start = min((spot.order for spot in step.backwards), default=0)
+        self.backward_end = max((spot.order for spot in step.backwards), default=0)
+        self.optimizer_end = max((spot.order for spot in step.optimizers), default=0)
+        self.log_lines = {(spot.anchor.path, spot.anchor.line) for spot in events(found, "log")}
+        self.in_token_loop = step.micro
+
+    def of(self, spot: Spot) -> str:
+        known = self.regions.phase(spot)
+        if known is not None and not (known == "evaluation" and self.step.kind != "training"):
+            return known
+        if self.in_step(spot):
+            return self.in_training(spot) if self.step.kind == "training" else self.in_serving(spot)
+        return self.outside(spot)
+
+    def in_step(self, spot: Spot) -> bool:
+        if self.step.loop is not None:
+            return spot.holds(self.step.loop) or spot.node is self.step.loop
+        assert self.first is not None and self.last is not None
+        return self.first <= spot.order <= self.last
+
+    def outside(self, spot: Spot) -> str:
+        """Before the step: startup. After it: teardown, or per epoch what it does."""
+        assert self.first is not None and self.last is not None
+        node = spot.node
+        if spot.order < self.first:
+            if self.step.kind != "training" and isinstance(node, Event) and self.is_input(spot):
+                return "data"
+            return "startup" if not self.in_epoch(spot) else self.between(spot)
+        if self.in_epoch(spot):
+            return self.between(spot)
+        if isinstance(node, Event) and node.kind in ("sync", "log") and node.data.get("sync") in READS - {"synchronize"}:
+            return "respond" if self.step.kind == "inference serving" else "logging"
+        return "teardown"
+
+    def is_input(self, spot: Spot) -> bool:
+        """A tensor or data hop made for the requests, not part of building the model."""
+        node = spot.node
+        assert isinstance(node, Event)
+        if node.kind not in ("copy", "data", "fetch") or node.data.get("carrier"):
+            return False
+        return not any(isinstance(one, CallNode) and CONSTRUCTOR.search(one.symbol.rpartition(".")[2]) for one in spot.path)
+
+    def in_epoch(self, spot: Spot) -> bool:
+        return any(self.step.unit(loop) == "epoch" for loop in spot.outer_loops())
+
+    def between(self, spot: Spot) -> str:
+        """In the epoch's loop, outside the step."""
+        node = spot.node
+        if isinstance(node, Event) and node.kind == "compute" and node.data.get("key") in OPTIMIZER_KEYS:
+            return "optimizer"
+        if isinstance(node, Event) and node.kind in ("data", "fetch"):
+            return "data"
+        return "logging"
+
+    def in_training(self, spot: Spot) -> str:
+        node = spot.node
+        if isinstance(node, ModuleCall) or spot.in_module:
+            return "forward"
+        if not isinstance(node, Event):
+            return self.by_place(spot)
+        if node.kind == "compute":
+            return self.compute_phase(spot, node)
+        if node.kind in ("data", "fetch"):
+            return "data"
+        if node.kind == "log":
+            return "logging"
+        if node.kind == "copy" and node.data.get("direction") == "H2D":
+            return "logging" if spot.order > self.optimizer_end and self.late(spot) else "data"
+        if node.kind == "sync":
+            return self.sync_phase(spot, node)
+        if node.kind == "copy":
+            return "logging"
+        return self.by_place(spot)
+
+    def late(self, spot: Spot) -> bool:
+        """After the optimizer's step under a period or guard: part of what is reported."""
+        return any(isinstance(one, BranchNode) for one in spot.below(self.step.loop))
+
+    def compute_phase(self, spot: Spot, node: Event) -> str:
+        key = node.data.get("key")
+        if key == "backward":
+            return "backward"
+        return "optimizer" if key in OPTIMIZER_KEYS else self.by_place(spot)
+
+    def sync_phase(self, spot: Spot, node: Event) -> str:
+        kind = node.data.get("sync")
+        if node.data.get("internal") and self.backward_end < spot.order <= self.optimizer_end + 1:
+            return "optimizer"
+        if kind in READS:
+            return "logging"
+        return self.by_place(spot)
+
+    def by_place(self, spot: Spot) -> str:
+        if spot.order < self.forward_start:
+            return "data"
+        if spot.order <= self.backward_start:
+            return "forward"
+        if spot.order <= self.backward_end:
+            return "backward"
+        return "optimizer" if spot.order <= self.optimizer_end else "logging"
+
+    def in_serving(self, spot: Spot) -> str:
+        """By the words of the functions and branches round it, then by place."""
+        node = spot.node
+        if self.step.kind == "batch":
+            return self.in_batch(spot)
+        if isinstance(node, Event) and node.kind == "sync" and node.data.get("sync") == "synchronize" and not spot.in_module:
+            return "logging"
+        if isinstance(node, Event) and node.kind == "log":
+            return "logging"
+        named = self.named(spot)
+        if named:
+            return named
+        if isinstance(node, ModuleCall) or spot.in_module:
+            return "decode" if self.in_token_loop is not None and spot.holds(self.in_token_loop) else "prefill"
+        if isinstance(node, Event) and node.kind == "sync":
+            if (spot.anchor.path, spot.anchor.line) in self.log_lines or not self.inside_token_loop(spot):
+                return "respond" if spot.order > self.forward_end else "prefill"
+            return "sample"
+        if self.inside_token_loop(spot):
+            return "decode"
+        return "prefill" if spot.order < self.forward_end else "respond"
+
+    def inside_token_loop(self, spot: Spot) -> bool:
+        return self.in_token_loop is not None and spot.holds(self.in_token_loop)
+
+    def named(self, spot: Spot) -> str | None:
+        node = spot.node
+        if isinstance(node, Event) and node.kind == "sync" and SERVING_WORDS[2][1].search(node.text):
+            return "sample"
+        for one in reversed(spot.below(self.step.loop)):
+            if isinstance(one, ModuleCall):
+                continue
+            text = one.symbol.rpartition(".")[2] if isinstance(one, CallNode) else one.text if isinstance(one, BranchNode) else ""
+            negative = text.startswith("not (")
+            for name, words in SERVING_WORDS:
+                if text and words.search(text):
+                    if negative and name == "prefill":
+                        return "decode"
+                    return None if negative else name
+        return None
+
+    def in_batch(self, spot: Spot) -> str:
+        node = spot.node
+        if isinstance(node, ModuleCall) or spot.in_module:
+            return "forward"
+        if isinstance(node, Event) and (node.kind in ("data", "fetch") or (node.kind == "copy" and node.data.get("direction") == "H2D")):
+            return "data"
+        return "logging" if isinstance(node, Event) and node.kind in ("sync", "log", "copy") else "forward"

@@ -1,0 +1,248 @@
+"""Rows of ``phases``: each phase once (or once for each period), where it stands in the step."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from cgx.indexer.interpreter.trace import BranchNode, CallNode, Event, LoopNode, ModuleCall, Node
+from cgx.indexer.passes.schedule.counts import as_count
+from cgx.indexer.passes.schedule.data_path import loop_after
+from cgx.indexer.passes.schedule.frequency import frequency_of, repeat_in_step
+from cgx.indexer.passes.schedule.situation import Run
+from cgx.indexer.passes.schedule.step import is_model
+from cgx.indexer.passes.schedule.tree import Spot
+from cgx.model.anchors import Anchor
+
+DEVICE_ONLY = frozenset({"forward", "backward", "optimizer", "decode", "sample"})
+HOST_KINDS = frozenset({"copy", "sync", "data", "fetch", "checkpoint"})
+
+
+def phase_rows(run: Run) -> list[dict[str, Any]]:
+    """Phases in the order in which they first occur, startup first and teardown last."""
+    members: dict[str, list[Spot]] = {}
+    for spot in run.spots:
+        if counts(spot):
+            members.setdefault(run.phases.of(spot), []).append(spot)
+    rows: list[tuple[int, dict[str, Any]]] = []
+    for name, found in members.items():
+        row = make_row(run, name, found)
+        if row is not None:
+            rows.append((order_of(name, found), row))
+    add_startup(run, rows)
+    return [row for _, row in sorted(rows, key=lambda pair: pair[0])]
+
+
+def counts(spot: Spot) -> bool:
+    """Nodes that make a phase: model calls and events, not loops, scopes or streams."""
+    node = spot.node
+    if spot.in_worker:
+        return False
+    if isinstance(node, ModuleCall):
+        return is_model(node.module)
+    return isinstance(node, Event) and node.kind not in ("stream", "wait", "overlap", "wrap")
+
+
+def order_of(name: str, found: list[Spot]) -> int:
+    if name == "startup":
+        return -1
+    return found[0].order + (10**9 if name == "teardown" else 0)
+
+
+def leaders(run: Run, name: str, found: list[Spot]) -> list[Spot]:
+    """The nodes that stand for a phase: what it is named for."""
+    picks: dict[str, Any] = {
+        "forward": lambda node: isinstance(node, ModuleCall),
+        "prefill": lambda node: isinstance(node, ModuleCall),
+        "decode": lambda node: isinstance(node, ModuleCall),
+        "backward": lambda node: is_compute(node, "backward"),
+        "optimizer": lambda node: is_compute(node, "optimizer_step"),
+        "checkpoint": lambda node: isinstance(node, Event) and node.kind == "checkpoint",
+        "evaluation": lambda node: isinstance(node, ModuleCall),
+        "logging": lambda node: isinstance(node, Event) and node.kind == "log",
+        "data": lambda node: isinstance(node, Event) and node.kind in ("fetch", "data", "copy"),
+        "teardown": lambda node: isinstance(node, Event) and node.kind == "launch",
+    }
+    pick = picks.get(name)
+    chosen = [spot for spot in found if pick is None or pick(spot.node)]
+    return chosen or found
+
+
+def is_compute(node: Node, key: str) -> bool:
+    return isinstance(node, Event) and node.kind == "compute" and node.data.get("key") == key
+
+
+def make_row(run: Run, name: str, found: list[Spot]) -> dict[str, Any] | None:
+    lead = leaders(run, name, found)
+    if name in ("optimizer", "teardown", "logging") and lead is found and not worth_a_phase(name, found):
+        return None
+    spot = most_frequent(run, lead) if name in ("logging",) else lead[0]
+    frequency = frequency_of(spot, run.step)
+    if name == "data" and isinstance(spot.node, Event) and spot.node.kind == "fetch":
+        frequency = fetch_frequency(run, spot, frequency)
+    row: dict[str, Any] = {"name": name, "kind": kind_of(run, name, frequency)}
+    if row["kind"] == "periodic":
+        row["every"] = every_of(frequency)
+    row["repeat"] = repeat_of_phase(run, name, lead, row["kind"])
+    row["runs_on"] = runs_on(name, found, run)
+    row["ranks"] = run.place(spot)["ranks"]
+    row["code_anchor"] = str(anchor_of(run, name, spot))
+    return {key: value for key, value in row.items() if value is not None or key == "repeat"}
+
+
+def worth_a_phase(name: str, found: list[Spot]) -> bool:
+    """A teardown of nothing but compute markers, or an optimizer phase without a step, is none."""
+    if name == "logging":
+        return any(isinstance(spot.node, Event) and spot.node.kind in ("log", "sync", "copy", "collective") for spot in found)
+    return any(isinstance(spot.node, Event) and spot.node.kind in ("launch", "sync", "collective", "checkpoint") for spot in found)
+
+
+def most_frequent(run: Run, found: list[Spot]) -> Spot:
+    """The first in the step, else the first."""
+    inside = [spot for spot in found if run.phases.in_step(spot)]
+    return (inside or found)[0]
+
+
+def fetch_frequency(run: Run, spot: Spot, frequency: dict[str, Any]) -> dict[str, Any]:
+    loop = loop_after(spot)
+    unit = run.step.unit(loop) if loop is not None else None
+    return {**frequency, "per": unit or "step"} if unit or frequency.get("per") in ("job", "epoch") else frequency
+
+
+def kind_of(run: Run, name: str, frequency: dict[str, Any]) -> str:
+    """``one-off`` outside loops, ``periodic`` with a period or less often than the step, else ``repeated``."""
+    per = frequency.get("per")
+    if name in ("startup", "teardown") or per == "job":
+        return "one-off"
+    if per == "epoch" or "every" in frequency:
+        return "periodic"
+    return "repeated"
+
+
+def every_of(frequency: dict[str, Any]) -> dict[str, Any]:
+    row: dict[str, Any] = {"count": frequency.get("every", 1), "unit": frequency["per"]}
+    if frequency.get("guard"):
+        row["guard"] = frequency["guard"]
+    return row
+
+
+def repeat_of_phase(run: Run, name: str, lead: list[Spot], kind: str) -> int | None:
+    """Times per step, or per period for an evaluation."""
+    if kind == "one-off" or name in ("logging", "checkpoint"):
+        return 1
+    if name in ("evaluation", "forward", "backward", "prefill", "decode"):
+        total = 0
+        for spot in lead:
+            count = repeat_in_step(spot, run.step)
+            if count is None:
+                return None
+            total += count
+        return total if name == "evaluation" else repeat_in_step(lead[0], run.step)
+    if name == "data" and isinstance(lead[0].node, Event) and lead[0].node.kind == "fetch":
+        return as_count(run.step.accumulate) if run.step.accumulate_branch is not None else 1
+    return repeat_in_step(lead[0], run.step)
+
+
+def runs_on(name: str, found: list[Spot], run: Run) -> str:
+    """The contract's rule: both where a copy, a sync or host data belongs to it; device where kernels are only issued."""
+    if any(isinstance(spot.node, Event) and spot.node.kind in HOST_KINDS for spot in found):
+        return "host and device"
+    if name in DEVICE_ONLY or any(isinstance(spot.node, ModuleCall) for spot in found):
+        return "device"
+    return "host and device" if name == "startup" else "host"
+
+
+def anchor_of(run: Run, name: str, spot: Spot) -> Anchor:
+    """Where a reader looks for the phase."""
+    node = spot.node
+    if name in ("forward", "prefill", "decode") and isinstance(node, ModuleCall):
+        return node.called_from or node.anchor
+    if name == "evaluation":
+        root = run.regions.root(spot, run.regions.evaluation)
+        return call_in_frame(run, spot, root) if root is not None else spot.anchor
+    if name == "checkpoint":
+        return spot.anchor
+    if name == "data":
+        return data_anchor(run, spot)
+    if name in ("optimizer", "backward"):
+        return climbed(spot)
+    if name in ("logging", "teardown", "respond", "sample"):
+        return call_in_frame(run, spot, None)
+    return spot.anchor
+
+
+def call_in_frame(run: Run, spot: Spot, root: Node | None) -> Anchor:
+    """The call in the step's own frame that leads here, else the place itself."""
+    if isinstance(root, CallNode):
+        return root.anchor
+    base = run.step.entry_node if run.step.entry_node is not None and spot.holds(run.step.entry_node) else run.step.loop
+    below = spot.below(base if base is not None and spot.holds(base) else None)
+    for node in below:
+        if isinstance(node, CallNode):
+            return node.anchor
+    return spot.anchor
+
+
+def data_anchor(run: Run, spot: Spot) -> Anchor:
+    """The head of the loop over a loader, the call that fetches a batch, else the hop itself."""
+    node = spot.node
+    if isinstance(node, Event) and node.kind == "fetch":
+        loop = loop_after(spot)
+        return loop.anchor if loop is not None else spot.anchor
+    return call_in_frame(run, spot, None)
+
+
+def climbed(spot: Spot) -> Anchor:
+    """Out of methods that only pass the call on: ``Container.step`` round ``optimizer.step()``."""
+    anchor = spot.anchor
+    name = spot.node.text.partition("(")[0].rpartition(".")[2]
+    for node in reversed(spot.path):
+        if isinstance(node, CallNode):
+            if node.symbol.rpartition(".")[2] != name:
+                break
+            anchor = node.anchor
+        elif not isinstance(node, LoopNode | BranchNode):
+            break
+    return anchor
+
+
+def add_startup(run: Run, rows: list[tuple[int, dict[str, Any]]]) -> None:
+    """Startup stands where the model is built, even if nothing there copies or waits."""
+    anchor = setup_anchor(run)
+    if anchor is None:
+        return
+    for _, row in rows:
+        if row["name"] == "startup":
+            row["code_anchor"] = str(anchor)
+            row["runs_on"] = "host and device"
+            return
+    rows.append((-1, {"name": "startup", "kind": "one-off", "repeat": 1, "runs_on": "host and device", "ranks": "all", "code_anchor": str(anchor)}))
+
+
+def setup_anchor(run: Run) -> Anchor | None:
+    """The call that builds the first model of the step: seen from the frame that holds the step's loop."""
+    first = next((spot.node.module for spot in run.step.forwards if isinstance(spot.node, ModuleCall)), None)
+    if first is None or first.constructed_at is None:
+        return None
+    chain = [*reversed(first.via), first.constructed_at]  # outermost first
+    for site in chain:
+        if site.symbol.endswith(".__init__"):
+            return site
+    symbols = frame_symbols(run)
+    for site in chain:
+        if site.symbol in symbols:
+            return site
+    return chain[0]
+
+
+def frame_symbols(run: Run) -> set[str]:
+    """Symbols of the frames that lead to the step's loop."""
+    loop = run.step.loop
+    if loop is None:
+        return set()
+    spot = next((one for one in run.spots if one.node is loop), None)
+    symbols = {loop.anchor.symbol}
+    if spot is not None:
+        symbols |= {site.symbol for site in spot.call_sites()}
+    return symbols
+
+

@@ -1,0 +1,65 @@
+"""Regions of a run that have a phase of their own wherever they lie: evaluation and checkpoint.
+
+An evaluation region is the outermost function, branch or loop that runs a model without gradients and neither trains nor
+saves. A checkpoint region is the outermost function or branch that saves and does nothing on the model.
+"""
+
+from __future__ import annotations
+
+from cgx.indexer.interpreter.trace import BranchNode, CallNode, Event, LoopNode, ModuleCall, Node, ScopeNode
+from cgx.indexer.passes.schedule.step import Step, is_model
+from cgx.indexer.passes.schedule.tree import Spot, events
+
+REGIONS = (CallNode, BranchNode, LoopNode, ScopeNode)
+
+
+class Regions:
+    """Answers whether a spot lies in an evaluation or a checkpoint region of the job."""
+
+    def __init__(self, found: list[Spot], step: Step) -> None:
+        self.step = step
+        training = [*step.backwards, *step.optimizers]
+        evals = [spot for spot in found if self.evaluates(spot)] if step.kind == "training" else []
+        saves = [spot for spot in events(found, "checkpoint") if spot.node.data.get("action") == "save"]  # type: ignore[attr-defined]
+        self.evaluation = self.roots(evals, [*training, *saves])
+        models = [spot for spot in found if isinstance(spot.node, ModuleCall)]
+        self.checkpoint = self.roots(saves, [*training, *models])
+
+    def evaluates(self, spot: Spot) -> bool:
+        """A call of a model that does not train: no gradients are kept, or it is in evaluation mode outside the step."""
+        node = spot.node
+        if not isinstance(node, ModuleCall) or spot.in_worker or not is_model(node.module):
+            return False
+        return node.grad is False or node.training is False
+
+    def roots(self, wanted: list[Spot], against: list[Spot]) -> list[Node]:
+        """For each wanted spot the outermost region below the loops it shares with ``against`` that holds none of those."""
+        barred = {id(node) for spot in against for node in spot.path} | {id(spot.node) for spot in against}
+        found: list[Node] = []
+        for spot in wanted:
+            for node in spot.path:
+                if isinstance(node, REGIONS) and id(node) not in barred:
+                    if not any(node is one for one in found):
+                        found.append(node)
+                    break
+            else:
+                if not any(spot.node is one for one in found):
+                    found.append(spot.node)
+        return found
+
+    def root(self, spot: Spot, roots: list[Node]) -> Node | None:
+        for node in (*spot.path, spot.node):
+            if any(node is one for one in roots):
+                return node
+        return None
+
+    def phase(self, spot: Spot) -> str | None:
+        """``evaluation``, ``checkpoint`` or None."""
+        node = spot.node
+        if isinstance(node, Event) and (node.kind == "checkpoint" or node.data.get("carrier") == "checkpoint"):
+            return "checkpoint" if node.data.get("action") != "load" else None
+        if self.root(spot, self.evaluation) is not None:
+            return "evaluation"
+        if self.root(spot, self.checkpoint) is not None:
+            return "checkpoint"
+        return None

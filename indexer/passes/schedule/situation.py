@@ -1,0 +1,71 @@
+"""Everything a row says about its place: phase, frequency, repeat, ranks, call sites, module."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from cgx.indexer.interpreter.trace import Event, Trace
+from cgx.indexer.passes.schedule.frequency import frequency_of, repeat_of
+from cgx.indexer.passes.schedule.phase_of import Phases
+from cgx.indexer.passes.schedule.ranks import ranks_of
+from cgx.indexer.passes.schedule.regions import Regions
+from cgx.indexer.passes.schedule.step import Step, step_of
+from cgx.indexer.passes.schedule.tree import Naming, Spot, events, spots
+from cgx.model.anchors import Anchor
+
+
+@dataclass(eq=False)
+class Run:
+    """One run, read once: its places, its step, its phases."""
+
+    trace: Trace
+    naming: Naming
+    spots: list[Spot]
+    step: Step
+    regions: Regions
+    phases: Phases
+
+    @classmethod
+    def of(cls, trace: Trace) -> Run:
+        naming = Naming(trace)
+        found = spots(trace, naming)
+        step = step_of(trace, found)
+        regions = Regions(found, step)
+        return cls(trace, naming, found, step, regions, Phases(found, step, regions))
+
+    def events(self, kind: str, key: str = "") -> list[Spot]:
+        """Events outside loader workers."""
+        return [spot for spot in events(self.spots, kind, key) if not spot.in_worker]
+
+    def place(self, spot: Spot) -> dict[str, Any]:
+        """Fields that every placed row has, plus ``_sites``: call sites, outermost first."""
+        phase = self.phases.of(spot)
+        frequency = frequency_of(spot, self.step)
+        if phase == "decode" and frequency.get("per") == "step":
+            frequency = {**frequency, "per": "token"}
+        frequency.update({} if "guard" not in frequency else {"guard": self.guard(frequency["guard"])})
+        return {
+            "phase": phase,
+            "frequency": frequency,
+            "repeat": repeat_of(spot, self.step),
+            "ranks": ranks_of(spot.branches(), self.trace.world_size),
+        }
+
+    def guard(self, text: str) -> str:
+        return text if len(text) <= 200 else text[:197] + "..."
+
+    def sites(self, spot: Spot) -> list[Anchor]:
+        return spot.call_sites()
+
+
+def data_of(spot: Spot) -> dict[str, Any]:
+    """Data of the event at the spot."""
+    assert isinstance(spot.node, Event)
+    return spot.node.data
+
+
+def caller(spot: Spot) -> Anchor | None:
+    """The site of the innermost plain call that leads here."""
+    sites = [site for site in spot.call_sites() if site != spot.anchor]
+    return sites[-1] if sites else None

@@ -1,0 +1,233 @@
+"""Which part of the job is its step: found by what it does.
+
+Training: the innermost loop that holds both a backward and the optimizer's step; a loop inside it that holds forward and
+backward but not the optimizer's step is the micro-step loop. Else the loop round the calls of the model, with the loop of
+tokens or denoising steps inside it. The entry point is the loop body, or the one function the body calls that does it all.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+
+from cgx.indexer.interpreter.trace import BranchNode, CallNode, Event, JobNode, LoopNode, ModuleCall, Node, Trace
+from cgx.indexer.interpreter.values import ModuleInstance
+from cgx.indexer.passes.schedule.counts import as_count, loop_count
+from cgx.indexer.passes.schedule.tree import Spot, events, spots
+from cgx.model.anchors import Anchor
+
+TOKEN_WORDS = re.compile(r"token|seq(uence)?_?len|max_len|max_length|decode|generat", re.IGNORECASE)
+DENOISE_WORDS = re.compile(r"timestep|denois|diffusion|num_steps|sigmas|n_steps|sampling_steps|inference_steps|\btime_pairs\b", re.IGNORECASE)
+DEVICE_EVENTS = ("sync", "copy", "collective")
+
+
+@dataclass(eq=False)
+class Step:
+    """``kind``: training, inference serving or batch. ``loop`` holds the step; ``micro`` repeats inside it.
+
+    ``accumulate``: micro-steps of a step, where a loop or a guard says so. ``units``: loop -> name of its unit.
+    """
+
+    kind: str
+    loop: LoopNode | None = None
+    micro: LoopNode | None = None
+    entry: Anchor | None = None
+    entry_node: Node | None = None
+    accumulate: int | None = None
+    accumulate_branch: BranchNode | None = None
+    forwards: list[Spot] = field(default_factory=list)
+    backwards: list[Spot] = field(default_factory=list)
+    optimizers: list[Spot] = field(default_factory=list)
+    units: dict[int, str] = field(default_factory=dict)
+
+    def unit(self, loop: Node) -> str | None:
+        return self.units.get(id(loop))
+
+
+def is_model(module: ModuleInstance) -> bool:
+    """A module that owns parameters somewhere: a loss without any is none."""
+    stack = [module]
+    while stack:
+        one = stack.pop()
+        if any(value is not None for value in one.parameters.values()):
+            return True
+        stack.extend(child for child in one.children.values() if isinstance(child, ModuleInstance))
+    return False
+
+
+def step_of(trace: Trace, found: list[Spot] | None = None) -> Step:
+    """The step of the job. Works on any trace; without a loop the entry point is the function or line that runs the model."""
+    found = spots(trace) if found is None else found
+    backwards = [spot for spot in events(found, "compute", "backward") if not spot.in_worker]
+    optimizers = [spot for spot in events(found, "compute", "optimizer_step") if not spot.in_worker]
+    models = [spot for spot in found if isinstance(spot.node, ModuleCall) and not spot.in_worker and is_model(spot.node.module)]
+    if backwards and (optimizers or any(spot.outer_loops() for spot in backwards)):
+        return training_step(found, models, backwards, optimizers)
+    return inference_step(found, models)
+
+
+def training_step(found: list[Spot], models: list[Spot], backwards: list[Spot], optimizers: list[Spot]) -> Step:
+    step = Step("training", backwards=backwards, optimizers=optimizers)
+    step.loop = step_loop(backwards, optimizers)
+    inside = [spot for spot in models if step.loop is None or spot.holds(step.loop)]
+    step.forwards = [spot for spot in inside if trains(spot)] or inside
+    step.micro = micro_loop(step)
+    if step.micro is not None:
+        step.accumulate = loop_count(step.micro)
+    else:
+        guarded_accumulation(step)
+    name_units(step)
+    choose_entry(step, found)
+    return step
+
+
+def trains(spot: Spot) -> bool:
+    node = spot.node
+    return isinstance(node, ModuleCall) and node.grad is not False and node.training is not False
+
+
+def step_loop(backwards: list[Spot], optimizers: list[Spot]) -> LoopNode | None:
+    """Innermost loop with both; where no optimizer's step was seen, the innermost round a backward."""
+    if not optimizers:
+        return next((spot.outer_loops()[-1] for spot in backwards if spot.outer_loops()), None)
+    for optimizer in optimizers:
+        for loop in reversed(optimizer.outer_loops()):
+            if any(spot.holds(loop) for spot in backwards):
+                return loop
+    return None
+
+
+def micro_loop(step: Step) -> LoopNode | None:
+    """A loop below the step's with a forward and a backward in it, and no optimizer's step."""
+    for spot in step.backwards:
+        for loop in loops_below(spot, step.loop):
+            if any(one.holds(loop) for one in step.optimizers):
+                continue
+            if any(one.holds(loop) for one in step.forwards):
+                return loop
+    return None
+
+
+def loops_below(spot: Spot, loop: LoopNode | None) -> list[LoopNode]:
+    below = spot.below(loop)
+    return [one for one in spot.outer_loops() if any(one is node for node in below)]
+
+
+def guarded_accumulation(step: Step) -> None:
+    """``if (i + 1) % accum == 0: optimizer.step()``: the loop's body is a micro-step."""
+    if not step.optimizers or step.loop is None:
+        return
+    optimizer = step.optimizers[0]
+    for node in optimizer.below(step.loop):
+        if isinstance(node, BranchNode) and node.period and not any(spot.holds(node) for spot in step.backwards):
+            every = as_count(node.period[1])
+            if every is None or every > 1:
+                step.accumulate, step.accumulate_branch = every, node
+            return
+
+
+def name_units(step: Step) -> None:
+    """Names of the unit loops: the step's own, those round it, the one inside it."""
+    if step.loop is None:
+        return
+    guarded = step.accumulate_branch is not None
+    step.units[id(step.loop)] = "micro-step" if guarded else {"training": "step", "batch": "step"}.get(step.kind, "request")
+    anchor = next(iter(step.backwards or step.forwards), None)
+    for loop in anchor.outer_loops() if anchor else []:
+        if loop is step.loop:
+            break
+        step.units[id(loop)] = "epoch"
+    if step.micro is not None:
+        step.units[id(step.micro)] = "micro-step"
+
+
+def choose_entry(step: Step, found: list[Spot]) -> None:
+    """The outermost function under the loop that holds all that the step does on the device, else the loop."""
+    marks = [spot for spot in (*step.forwards, *step.backwards, *step.optimizers) if step.loop is None or spot.holds(step.loop)]
+    for kind in DEVICE_EVENTS:
+        marks += [
+            spot for spot in events(found, kind)
+            if step.loop is not None and spot.holds(step.loop) and not any(isinstance(one, BranchNode) for one in spot.below(step.loop))
+            and not spot.in_worker and not internal(spot)
+        ]  # fmt: skip
+    if not marks:
+        step.entry_node = step.loop
+        step.entry = step.loop.anchor if step.loop else None
+        return
+    for node in marks[0].below(step.loop):
+        if isinstance(node, CallNode) and not node.symbol.endswith("<module>") and all(spot.holds(node) for spot in marks):
+            step.entry_node, step.entry = node, node.target or node.anchor
+            if step.loop is not None or node is innermost_common(marks):
+                return
+        elif isinstance(node, ModuleCall):
+            break
+    if step.loop is not None and step.entry is None:
+        step.entry_node, step.entry = step.loop, step.loop.anchor
+    elif step.entry is None:
+        first = marks[0].node
+        step.entry = first.called_from if isinstance(first, ModuleCall) else first.anchor
+
+
+def internal(spot: Spot) -> bool:
+    return isinstance(spot.node, Event) and bool(spot.node.data.get("internal"))
+
+
+def innermost_common(marks: list[Spot]) -> Node | None:
+    """The innermost function that holds all marks."""
+    common = [node for node in marks[0].path if isinstance(node, CallNode) and all(spot.holds(node) for spot in marks)]
+    return common[-1] if common else None
+
+
+def inference_step(found: list[Spot], models: list[Spot]) -> Step:
+    looped = [spot for spot in models if spot.outer_loops()]
+    step = Step("inference serving", forwards=looped or models)
+    if looped:
+        step.loop = common_loop(looped)
+        if step.loop is None:
+            step.loop = looped[0].outer_loops()[0]
+            step.forwards = [spot for spot in looped if spot.holds(step.loop)]
+        if only_tokens(step.loop):
+            outer = [loop for loop in looped[0].outer_loops() if loop is not step.loop]
+            step.micro, step.loop = step.loop, outer[-1] if outer else None
+            if step.micro is not None and step.loop is None:
+                step.units[id(step.micro)] = repeat_unit(step.micro)
+    if step.loop is not None and step.loop.over == "loader":
+        step.kind = "batch"
+    inner = [loop for spot in step.forwards for loop in loops_below(spot, step.loop)]
+    name_units(step)
+    for loop in inner:
+        step.units.setdefault(id(loop), repeat_unit(loop))
+    if inner and step.micro is None:
+        step.micro = inner[-1]
+    choose_entry(step, found)
+    if step.loop is not None and isinstance(step.entry_node, CallNode) and step.kind != "batch" and step.micro is None:
+        step.units[id(step.loop)] = "step"  # an engine that is stepped
+    return step
+
+
+def common_loop(looped: list[Spot]) -> LoopNode | None:
+    """The innermost loop round all of them."""
+    for loop in reversed(looped[0].outer_loops()):
+        if all(spot.holds(loop) for spot in looped):
+            return loop
+    return None
+
+
+def repeat_unit(loop: LoopNode) -> str:
+    """``token`` or ``denoising step``, by the words of the loop's bound and function."""
+    text = f"{loop.expr} {loop.target} {loop.symbol} {loop.anchor.symbol} {loop.anchor.path}"
+    return "denoising step" if DENOISE_WORDS.search(text) else "token"
+
+
+def only_tokens(loop: LoopNode) -> bool:
+    """A single loop that is one of tokens or denoising steps, not of requests."""
+    text = f"{loop.expr} {loop.target} {loop.anchor.symbol}"
+    return bool(DENOISE_WORDS.search(text) or TOKEN_WORDS.search(text)) and loop.over in ("range", "while", "list", "") and not re.search(
+        r"request|prompt|sample|finished|queue", text, re.IGNORECASE
+    )
+
+
+def enclosing_frame(spot: Spot, step: Step) -> list[Node]:
+    """Nodes between the step's entry and the spot."""
+    entry = step.entry_node if step.entry_node is not None else step.loop
+    return [one for one in spot.below(entry) if not isinstance(one, JobNode)]

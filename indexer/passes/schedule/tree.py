@@ -1,0 +1,197 @@
+"""Places in the trace: every node that matters for the schedule, with the nodes round it.
+
+Calls of modules are entered only where something inside matters (events, other module calls of wrapped units), so that a
+model of thousands of equal layers costs what its events cost.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from cgx.indexer.interpreter.trace import (
+    BranchNode,
+    CallNode,
+    Event,
+    LoopNode,
+    ModuleCall,
+    Node,
+    OpNode,
+    ScopeNode,
+    Trace,
+)
+from cgx.indexer.interpreter.values import ModuleInstance
+from cgx.model.anchors import Anchor
+
+WORKER = "torch.utils.data.worker"
+ATTENTION = ("scaled_dot_product_attention", "flex_attention")
+
+
+@dataclass(frozen=True, eq=False)
+class Spot:
+    """A node in its place. ``path`` are the nodes round it, outermost first; ``order`` the place in the run."""
+
+    node: Node
+    path: tuple[Node, ...]
+    order: int
+    modules: tuple[str, ...] = ()  # names of the modules whose forward is running, outermost first
+
+    @property
+    def anchor(self) -> Anchor:
+        return self.node.anchor
+
+    @property
+    def in_module(self) -> bool:
+        return any(isinstance(one, ModuleCall) for one in self.path)
+
+    @property
+    def in_worker(self) -> bool:
+        """Inside a data loader's element: another process's work, or the loader's."""
+        return any(isinstance(one, ScopeNode) and one.qname == WORKER for one in self.path)
+
+    def loops(self) -> list[LoopNode]:
+        return [one for one in self.path if isinstance(one, LoopNode)]
+
+    def outer_loops(self) -> list[LoopNode]:
+        """Loops of the job, not those inside a module's forward."""
+        found: list[LoopNode] = []
+        for one in self.path:
+            if isinstance(one, ModuleCall):
+                break
+            if isinstance(one, LoopNode):
+                found.append(one)
+        return found
+
+    def branches(self) -> list[BranchNode]:
+        return [one for one in self.path if isinstance(one, BranchNode)]
+
+    def below(self, node: Node | None) -> tuple[Node, ...]:
+        """The path under ``node`` (all of it for None)."""
+        if node is None:
+            return self.path
+        for index, one in enumerate(self.path):
+            if one is node:
+                return self.path[index + 1 :]
+        return ()
+
+    def holds(self, node: Node) -> bool:
+        return any(one is node for one in self.path)
+
+    def call_sites(self) -> list[Anchor]:
+        """Sites of the plain calls that lead here, outermost first."""
+        sites: list[Anchor] = []
+        for one in (*self.path, self.node):
+            sites += [site for site in one.calls if site not in sites]
+            if isinstance(one, CallNode) and one.anchor not in sites:
+                sites.append(one.anchor)
+        return sites
+
+
+def child_lists(node: Node) -> list[list[Node]]:
+    """What runs inside a node: one list, or one for each evaluated iteration."""
+    if isinstance(node, LoopNode) and node.iterations:
+        return node.iterations
+    return [node.children]
+
+
+def matters(node: Node, known: dict[int, bool]) -> bool:
+    """Whether an event or a marked op lies in the subtree. Remembered by list, since equal calls share theirs."""
+    if isinstance(node, Event) or is_marked_op(node):
+        return True
+    for children in child_lists(node):
+        key = id(children)
+        if key not in known:
+            known[key] = False  # a cycle is not expected; this ends one
+            known[key] = any(matters(child, known) for child in children)
+        if known[key]:
+            return True
+    return False
+
+
+def is_marked_op(node: Node) -> bool:
+    """Ops that the schedule lists: attention and custom kernels."""
+    return isinstance(node, OpNode) and (node.opaque or node.qname.endswith(ATTENTION))
+
+
+class Naming:
+    """Dotted names of module instances below their roots."""
+
+    def __init__(self, trace: Trace) -> None:
+        self.names: dict[int, str] = {}
+        roots = list(trace.model_roots) or [one for one in trace.modules if one.serial == 0]
+        held = {id(child) for one in trace.modules for child in one.children.values()}
+        for root in [*roots, *(one for one in trace.modules if id(one) not in held)]:
+            self.walk(root, "")
+
+    def walk(self, module: ModuleInstance, name: str) -> None:
+        stack = [(module, name)]
+        while stack:
+            one, path = stack.pop()
+            if id(one) in self.names:
+                continue
+            self.names[id(one)] = path
+            for key, child in one.children.items():
+                if isinstance(child, ModuleInstance):
+                    stack.append((child, f"{path}.{key}" if path else str(key)))
+
+    def of(self, module: ModuleInstance) -> str:
+        return self.names.get(id(module), "")
+
+
+def rebased(name: str, old: str, new: str) -> str:
+    """The name of the module that stands for ``name`` when the call of ``old`` is read as one of ``new``."""
+    if old == new or not (name == old or name.startswith(f"{old}." if old else "")):
+        return name
+    rest = name[len(old) :].lstrip(".") if old else name
+    return f"{new}.{rest}".strip(".") if rest else new
+
+
+def spots(trace: Trace, naming: Naming | None = None) -> list[Spot]:
+    """Events, marked ops, loops and calls of root modules, in the order of the run."""
+    naming = naming or Naming(trace)
+    known: dict[int, bool] = {}
+    found: list[Spot] = []
+    counter = 0
+
+    def visit(node: Node, path: tuple[Node, ...], modules: tuple[str, ...], moved: tuple[tuple[str, str], ...]) -> None:
+        nonlocal counter
+        counter += 1
+        in_module = bool(modules)
+        if isinstance(node, ModuleCall):
+            name = naming.of(node.module)
+            for old, new in moved:
+                name = rebased(name, old, new)
+            inner = (*modules, name)
+            if not in_module:
+                found.append(Spot(node, path, counter, modules))
+            if node.same_as is not None and node.same_as.module is not node.module:
+                moved = (*moved, (naming.of(node.same_as.module), name))
+        else:
+            inner = modules
+            if isinstance(node, Event) or is_marked_op(node) or (isinstance(node, LoopNode) and not in_module) or isinstance(node, ScopeNode):
+                found.append(Spot(node, path, counter, modules))
+        if in_module and not matters(node, known):
+            return
+        below = (*path, node)
+        for children in child_lists(node):
+            for child in children:
+                if isinstance(child, OpNode) and not is_marked_op(child):
+                    counter += 1
+                    continue
+                visit(child, below, inner, moved)
+
+    for child in trace.root.children:
+        visit(child, (trace.root,), (), ())
+    return found
+
+
+def events(all_spots: list[Spot], kind: str, key: str = "") -> Iterator[Spot]:
+    """Spots of events of one kind; for ``compute`` also of one key."""
+    for spot in all_spots:
+        node = spot.node
+        if isinstance(node, Event) and node.kind == kind and (not key or node.data.get("key") == key):
+            yield spot
+
+
+def contains(node: Node, found: list[Spot]) -> bool:
+    return any(spot.holds(node) or spot.node is node for spot in found)

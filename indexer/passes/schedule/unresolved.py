@@ -1,0 +1,47 @@
+"""Rows of ``unresolved``: what decided something and was not known, and loops without a count."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from cgx.indexer.interpreter.trace import LoopNode
+from cgx.indexer.interpreter.values import Unknown
+from cgx.indexer.passes.schedule.counts import loop_count
+from cgx.indexer.passes.schedule.loops import worth_it
+from cgx.indexer.passes.schedule.situation import Run
+from cgx.model.anchors import Anchor
+
+
+def unresolved_rows(run: Run) -> list[dict[str, Any]]:
+    rows: list[dict[str, Any]] = []
+    seen: set[tuple[str, str]] = set()
+    for value in run.trace.unknowns:
+        if isinstance(value, Unknown):
+            add(rows, seen, row(value.name, "value", value.anchor, value.reason, value.settle))
+    for spot in run.spots:
+        loop = spot.node
+        if not isinstance(loop, LoopNode) or spot.in_module or spot.in_worker or loop.iterations or not worth_it(run, spot):
+            continue
+        if loop_count(loop) is None:
+            known = loop.count if isinstance(loop.count, Unknown) else None
+            name = known.name if known is not None and known.name else loop.expr
+            add(rows, seen, row(name, "count", loop.anchor, known.reason if known is not None else "data", known.settle if known else None))
+    return rows
+
+
+def add(rows: list[dict[str, Any]], seen: set[tuple[str, str]], one: dict[str, Any]) -> None:
+    key = (one["name"], str(one["code_anchor"]))
+    if key not in seen:
+        seen.add(key)
+        rows.append(one)
+
+
+def row(name: str, field: str, anchor: Anchor | None, reason: str, settle: tuple[str, str] | None) -> dict[str, Any]:
+    option, what = settle or ("--set", name)
+    return {
+        "name": name,
+        "field": field,
+        "code_anchor": str(anchor) if anchor is not None else None,
+        "reason": reason,
+        "settle_with": {"option": option, "name": what},
+    }
