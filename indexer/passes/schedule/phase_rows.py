@@ -8,6 +8,7 @@ from cgx.indexer.interpreter.trace import BranchNode, CallNode, Event, LoopNode,
 from cgx.indexer.passes.schedule.counts import as_count
 from cgx.indexer.passes.schedule.data_path import loop_after
 from cgx.indexer.passes.schedule.frequency import frequency_of, repeat_in_step
+from cgx.indexer.passes.schedule.phase_of import OPTIMIZER_KEYS
 from cgx.indexer.passes.schedule.situation import Run
 from cgx.indexer.passes.schedule.step import is_model
 from cgx.indexer.passes.schedule.tree import Spot
@@ -39,6 +40,8 @@ def counts(spot: Spot) -> bool:
         return False
     if isinstance(node, ModuleCall):
         return is_model(node.module)
+    if isinstance(node, Event) and node.kind == "compute":
+        return node.data.get("key") in ("backward", *OPTIMIZER_KEYS)
     return isinstance(node, Event) and node.kind not in ("stream", "wait", "overlap", "wrap")
 
 
