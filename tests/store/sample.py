@@ -38,7 +38,9 @@ class _Source:
             "module": self.module,
             "repository": REPO,
         }
-        delta.nodes.append(Node("File", self.id, {**properties, "lines": 100, "parsed": "whole"}))
+        broken = path in ("extra.py", "old.py")
+        state = {"parsed": "partial", "error": "line 14: expected ':'"} if broken else {"parsed": "whole"}
+        delta.nodes.append(Node("File", self.id, {**properties, "lines": 100, **state}))
         delta.edges.extend(Edge("HAS", commit, self.id) for commit in commits)
         symbol(delta, self.module, "module")
         delta.edges.append(Edge("DEFINED_BY", f"{REPO}:{self.module}", self.id))
@@ -155,11 +157,15 @@ def _model(delta: GraphDelta) -> None:
     )
     model.call("GPT.__init__", f"{REPO}:model.Block", 63, "Block", "CONSTRUCTS", arguments=["config"])
     model.call("Attention.forward", sdpa, 30, "F.scaled_dot_product_attention")
+    model.call(
+        "Attention.forward", symbol(delta, "extra.sync_metrics", "function"), 31, "sync_metrics"
+    )  # only the new commit has it
     model.call("Block.forward", f"{REPO}:model.Attention.forward", 50, "self.attn", implied=True, basis="modelled")
     model.call("GPT.forward", f"{REPO}:model.Block.forward", 70, "block", implied=True, basis="several")
     symbol(delta, "model.Config.n_layer", "attribute")
     model.call("GPT.__init__", f"{REPO}:model.Config.n_layer", 62, "config.n_layer", "READS")
     model.function("build", 90, 95, parameters=["name"])
+    model.call("build", f"{REPO}:model.Base.forward", 94, "Base.forward", "REFERS")
     model.call("build", f"{REPO}:model.build", 93, "build")  # recursion
     model.unresolved("build", 92, "registry[name]", "unresolved-name")
     model.unresolved("GPT.forward", 72, "self.hook", "unmodelled", prefix="self.hook")
@@ -238,7 +244,8 @@ def graph_record(layers: int) -> dict[str, Any]:
         {**linear, "id": "m4", "name": "proj", "path": f"h.[0-{layers - 1}].attn.proj", "parent": "m3", "order": 0,
          "multiplicity": layers, "parameters": {"weight": [64, 64], "bias": [64]}, "called_from": ["model.py:Attention.forward:29"]},
         {"id": "o1", "level": "op", "name": "sdpa", "type": "torch.nn.functional.scaled_dot_product_attention", "parent": "m3", "order": 1,
-         "code_anchor": "model.py:Attention.forward:30", "multiplicity": layers, "shapes": {"in": [], "out": [{"dims": ["B", "T", 64]}]}},
+         "code_anchor": "model.py:Attention.forward:30", "multiplicity": layers,
+         "when": {"expr": "self.flash", "code_anchor": "model.py:Attention.forward:29"}, "shapes": {"in": [], "out": [{"dims": ["B", "T", 64]}]}},
         {**linear, "id": "m5", "name": "spare", "path": "spare", "parent": "m0", "order": None, "runs": False, "multiplicity": None},
         {"id": "l1", "level": "loop", "name": "while", "parent": "m0", "order": 2, "code_anchor": "model.py:GPT.forward:72",
          "repeat": {"unit": "turn", "count": None, "by": "calls", "expr": "not done", "code_anchor": "model.py:GPT.forward:72"},
@@ -301,7 +308,7 @@ def schedule_record() -> dict[str, Any]:
             "activation_checkpointing": {"value": "h.[0-11]", "expr": "config.n_layer > 4", "code_anchor": "model.py:GPT.forward:70"},
         },
         "overlap": [
-            {"what": "all_reduce", "with": "backward", "mechanism": "bucketed all_reduce", "joined_at": "train.py:step:81", "code_anchor": "train.py:main:17"},
+            {"what": "all_reduce", "with": "backward", "mechanism": "bucketed all_reduce", "stream": "DDP's own", "joined_at": "train.py:step:81", "code_anchor": "train.py:main:17"},
         ],
         "loops": [
             {"unit": "step", "count": 100, "expr": "max_iters", "inside": "forward", "code_anchor": "train.py:main:27"},

@@ -1,0 +1,12 @@
+// name: uncalled_functions
+// title: Functions that nothing of the commit calls, constructs or refers to
+// group: calls
+// param: commit commit  the commit to look at
+// returns: function string, lines int, anchor string
+// note: Methods with underscores at both ends are left out; entry points and callbacks of libraries do appear.
+MATCH (:Commit {id: $commit})-[:HAS]->(:File)-[:DEFINES]->(c)-[:CALLS|CONSTRUCTS|REFERS]->(t:Symbol)
+WITH collect(DISTINCT t.id) AS used
+MATCH (:Commit {id: $commit})-[:HAS]->(:File)-[:DEFINES]->(f:Function)<-[:DEFINED_BY]-(s:Symbol)
+WHERE f.kind <> 'module' AND NOT f.name STARTS WITH '__' AND NOT s.id IN used
+RETURN f.qname AS function, f.end_line - f.line + 1 AS lines, f.anchor AS anchor
+ORDER BY function, anchor
