@@ -1,0 +1,465 @@
+"""NumPy on the host: scalars by Python's own arithmetic, arrays by torch's shape rules. No op of the job comes from it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+from cgx.indexer.interpreter.stdlib.support import (
+    Args,
+    Handler,
+    Kwargs,
+    bind,
+    derived,
+    lift,
+    nothing,
+    text_of,
+    unknown,
+)
+from cgx.indexer.interpreter.values import (
+    DType,
+    External,
+    ListValue,
+    Opaque,
+    TensorValue,
+    Unknown,
+    Value,
+)
+from cgx.indexer.ops import registry
+from cgx.indexer.ops.rows import Defaults
+
+AUTHOR = "stdlib.arrays"
+GENERATOR = "numpy.random.Generator"
+HOST = Defaults("float64", "cpu")
+KEYWORDS = {
+    "axis": "dim",
+    "axes": "dims",
+    "keepdims": "keepdim",
+    "a": "input",
+    "x": "input",
+    "num": "steps",
+    "stop": "end",
+    "repeats": "repeats",
+}
+TYPES = {
+    "float": "float64", "int": "int64", "bool": "bool", "float_": "float64", "bool_": "bool", "int_": "int64", "double": "float64",
+    "single": "float32", "half": "float16", "intp": "int64", "uint": "uint64", "longlong": "int64", "byte": "int8", "ubyte": "uint8",
+}  # fmt: skip
+DTYPES = [
+    "float16",
+    "float32",
+    "float64",
+    "int8",
+    "int16",
+    "int32",
+    "int64",
+    "uint8",
+    "uint16",
+    "uint32",
+    "uint64",
+    "complex64",
+    "complex128",
+]
+CODES = {
+    "f2": "float16", "f4": "float32", "f8": "float64", "i1": "int8", "i2": "int16", "i4": "int32", "i8": "int64", "u1": "uint8",
+    "u2": "uint16", "u4": "uint32", "u8": "uint64", "e": "float16", "f": "float32", "d": "float64", "b": "int8", "h": "int16",
+    "i": "int32", "l": "int64", "B": "uint8", "H": "uint16", "L": "uint64",
+}  # fmt: skip
+
+
+def dtype_of(value: Value, default: str | None = None) -> str | None:
+    """torch's short name of a NumPy dtype argument."""
+    if isinstance(value, DType):
+        return value.name
+    if isinstance(value, External):
+        name = value.tail
+        return TYPES.get(name, name if name in DTYPES else None)
+    if isinstance(value, str):
+        clean = value.lstrip("<>=|")
+        return CODES.get(clean, TYPES.get(clean, clean if clean in DTYPES else None))
+    return default if value is None else None
+
+
+def exported(value: Value) -> Any:
+    """Lists as Python lists, as the op tables take them."""
+    if isinstance(value, ListValue):
+        return [exported(item) for item in value.items]
+    if isinstance(value, tuple):
+        return tuple(exported(item) for item in value)
+    return value
+
+
+def quiet(name: str, args: list[Any], kwargs: dict[str, Any]) -> Any:
+    """A torch op's rule on host arrays; no entry is made. None where the rule has no answer."""
+    row = registry.find(name)
+    if row is None:
+        return None
+    try:
+        return row.call(args, kwargs, HOST)
+    except Exception:
+        return None
+
+
+def as_array(value: Value) -> Value:
+    """A list or number as an array where its elements are plain."""
+    if isinstance(value, TensorValue):
+        return value
+    if isinstance(value, ListValue | tuple | int | float | bool | range):
+        data = list(value) if isinstance(value, range) else value
+        return host(quiet("torch.tensor", [exported(data)], {}))
+    return None
+
+
+def host(result: Any) -> Value:
+    """The result of a rule as a NumPy value: an array, or a number where it has no dimension and is known."""
+    if isinstance(result, TensorValue):
+        if result.shape == () and isinstance(result.const, int | float | bool):
+            return result.const
+        result.library, result.device, result.parameter = "numpy", "cpu", False
+        return result
+    if isinstance(result, list | tuple):
+        items = [host(item) for item in result]
+        return ListValue(items) if isinstance(result, list) else tuple(items)
+    return result
+
+
+def array(interp: Any, site: Any, args: Args, kwargs: Kwargs) -> Value:
+    """``np.array`` and its kind. A torch tensor becomes an array; one on the device makes the host wait."""
+    bound = bind("object dtype", args, kwargs)
+    source = bound.get("object", bound.get("a", bound.get("obj")))
+
+    def once(one: Value) -> Value:
+        dtype = dtype_of(bound.get("dtype"))
+        if isinstance(one, TensorValue):
+            if one.library == "torch" and getattr(interp, "transfer", None) is not None:
+                interp.transfer("numpy", one, site)
+            return TensorValue(
+                one.shape, dtype or one.dtype, "cpu", library="numpy", const=one.const, anchor=site.anchor
+            )
+        found = as_array(one)
+        if isinstance(found, int | float | bool):
+            return TensorValue(
+                (), dtype or _scalar_dtype(found), "cpu", library="numpy", const=found, anchor=site.anchor
+            )
+        if isinstance(found, TensorValue):
+            kind = dtype or ("int64" if found.dtype == "int64" else "bool" if found.dtype == "bool" else "float64")
+            return TensorValue(found.shape, kind, "cpu", library="numpy", const=found.const, anchor=site.anchor)
+        return TensorValue(None, dtype, "cpu", library="numpy", anchor=site.anchor)
+
+    return lift(once, [source])
+
+
+def _scalar_dtype(value: Value) -> str:
+    return "bool" if isinstance(value, bool) else "int64" if isinstance(value, int) else "float64"
+
+
+def factory(name: str, dtype: str | None = "float64") -> Handler:
+    """``zeros``, ``arange``, ``linspace`` and their kind."""
+
+    def call(interp: Any, site: Any, args: Args, kwargs: Kwargs) -> Value:
+        values = list(args)
+        options = {KEYWORDS.get(key, key): exported(value) for key, value in kwargs.items()}
+        given = dtype_of(options.pop("dtype", None))
+        if "shape" in options:
+            values.insert(0, options.pop("shape"))
+        if name in ("torch.zeros", "torch.ones", "torch.empty", "torch.full") and len(values) > (
+            2 if name == "torch.full" else 1
+        ):
+            given = dtype_of(values.pop()) or given
+        for key in ("order", "like", "endpoint", "copy", "subok"):
+            options.pop(key, None)
+
+        def once(*each: Value) -> Value:
+            if any(isinstance(value, Unknown) for value in each) and name not in (
+                "torch.zeros",
+                "torch.ones",
+                "torch.empty",
+                "torch.full",
+            ):
+                return TensorValue((None,), given or dtype, "cpu", library="numpy", anchor=site.anchor)
+            result = quiet(
+                name, [exported(value) for value in each], {**options, **({"dtype": DType(given)} if given else {})}
+            )
+            if not isinstance(result, TensorValue):
+                return TensorValue(None, given or dtype, "cpu", library="numpy", anchor=site.anchor)
+            result.library, result.device, result.anchor = "numpy", "cpu", site.anchor
+            return result
+
+        return lift(once, values)
+
+    return call
+
+
+def rule(name: str, scalar: Callable[..., Any] | None = None, hint: str = "float", listed: bool = False) -> Handler:
+    """A function that is ``scalar`` on numbers and the torch op ``name`` on arrays and lists."""
+
+    def call(interp: Any, site: Any, args: Args, kwargs: Kwargs) -> Value:
+        options = {
+            KEYWORDS.get(key, key): exported(value)
+            for key, value in kwargs.items()
+            if value is not None and key not in ("out", "dtype", "where")
+        }
+
+        def once(*each: Value) -> Value:
+            if scalar is not None and not options and all(isinstance(value, int | float | bool) for value in each):
+                try:
+                    return scalar(*each)
+                except (ValueError, OverflowError, ZeroDivisionError, TypeError):
+                    return math.nan
+            if any(isinstance(value, Unknown) for value in each):
+                return derived(site, list(each), hint)
+            if any(isinstance(value, TensorValue) and value.library == "torch" for value in each):
+                return interp.op(name, list(each), options, site)
+            values = [exported(value) for value in each]
+            if values and not listed:
+                values[0] = exported(as_array(each[0])) if as_array(each[0]) is not None else values[0]
+            elif values and isinstance(values[0], list):
+                values[0] = [as_array(item) if not isinstance(item, TensorValue) else item for item in each[0].items]
+            result = quiet(name, values, options)
+            if result is None:
+                return (
+                    Unknown(site.text, "unmodelled", site.anchor, "tensor")
+                    if hint == "float"
+                    else TensorValue(None, None, "cpu", library="numpy")
+                )
+            return host(result)
+
+        return lift(once, list(args))
+
+    return call
+
+
+def _prod(interp: Any, site: Any, args: Args, kwargs: Kwargs) -> Value:
+    """``np.prod`` over sizes, symbolic ones too."""
+    value = args[0] if args else kwargs.get("a")
+    if isinstance(value, TensorValue):
+        return rule("torch.prod", None, "int")(interp, site, args, kwargs)
+    return interp.call(External("math.prod"), [value], {}, site)
+
+
+# -- random --------------------------------------------------------------------------------------------------------------
+
+
+def _size(args: Args, kwargs: Kwargs, place: int) -> Value:
+    return kwargs.get("size", args[place] if len(args) > place else None)
+
+
+def drawn(place: int, dtype: str = "float64") -> Handler:
+    """A random draw: an array of ``size`` (the positional argument at ``place``), or a number that is not known."""
+
+    def call(interp: Any, site: Any, args: Args, kwargs: Kwargs) -> Value:
+        size = _size([arg for arg in args if not (isinstance(arg, Opaque) and arg.qname == GENERATOR)], kwargs, place)
+        if size is None:
+            return Unknown(site.text, "random", site.anchor, "int" if dtype == "int64" else "float")
+        shape = (
+            tuple(exported(size))
+            if isinstance(size, ListValue | tuple)
+            else (size if not isinstance(size, Unknown) else None,)
+        )
+        return TensorValue(
+            tuple(None if isinstance(dim, Unknown) else dim for dim in shape),
+            dtype,
+            "cpu",
+            library="numpy",
+            anchor=site.anchor,
+        )
+
+    return call
+
+
+def _rand(interp: Any, site: Any, args: Args, kwargs: Kwargs) -> Value:
+    """``np.random.rand(d0, d1, ...)``."""
+    return drawn(0)(interp, site, [tuple(args)] if args else [], {})
+
+
+def _generator(interp: Any, site: Any, args: Args, kwargs: Kwargs) -> Value:
+    return Opaque(GENERATOR, {}, site.anchor)
+
+
+def _permutation(interp: Any, site: Any, args: Args, kwargs: Kwargs) -> Value:
+    size = args[-1] if args else None
+    if isinstance(size, TensorValue):
+        return TensorValue(size.shape, size.dtype, "cpu", library="numpy", anchor=site.anchor)
+    return TensorValue((size if isinstance(size, int) else None,), "int64", "cpu", library="numpy", anchor=site.anchor)
+
+
+_DRAWS: dict[str, Handler] = {
+    **dict.fromkeys(("uniform", "normal", "laplace", "gumbel", "logistic", "lognormal", "beta", "gamma"), drawn(2)),
+    **dict.fromkeys(("standard_normal", "random", "random_sample", "ranf", "sample"), drawn(0)),
+    **dict.fromkeys(("exponential", "poisson", "rayleigh", "dirichlet"), drawn(1)),
+    "randint": drawn(2, "int64"),
+    "integers": drawn(2, "int64"),
+    "binomial": drawn(2, "int64"),
+    "choice": unknown("random"),
+    "multinomial": unknown("random", "tensor"),
+    "shuffle": nothing,
+    "permutation": _permutation,
+    "seed": nothing,
+    "get_state": unknown("random"),
+    "set_state": nothing,
+    "rand": _rand,
+    "randn": _rand,
+    "bytes": unknown("random", "bytes"),
+}
+
+
+# -- files ---------------------------------------------------------------------------------------------------------------
+
+
+def _read(by: str, dtype_place: int, shape_known: bool = False) -> Handler:
+    """An array read from a file: a hop of the data path; its length is not known."""
+
+    def call(interp: Any, site: Any, args: Args, kwargs: Kwargs) -> Value:
+        dtype = dtype_of(kwargs.get("dtype", args[dtype_place] if len(args) > dtype_place else None), None)
+        shape = kwargs.get("shape")
+        dims: tuple[Any, ...] | None = (
+            tuple(exported(shape)) if isinstance(shape, tuple | ListValue) else (None,) if by != "numpy.load" else None
+        )
+        what = text_of(args[0]) if args else None
+        interp.event("data", site, author=AUTHOR, hop="read", by=by, workers=0, asynchronous=False, blocks_step=True)
+        return TensorValue(
+            dims,
+            dtype or ("uint8" if by == "numpy.memmap" else None),
+            "cpu",
+            library="numpy",
+            name=what or site.text,
+            anchor=site.anchor,
+        )
+
+    return call
+
+
+def _finfo(interp: Any, site: Any, args: Args, kwargs: Kwargs) -> Value:
+    return interp.call(External("torch.finfo"), [DType(dtype_of(args[0]) or "float64")], {}, site)
+
+
+def _iinfo(interp: Any, site: Any, args: Args, kwargs: Kwargs) -> Value:
+    name = dtype_of(args[0]) or "int64"
+    bits = int("".join(char for char in name if char.isdigit()) or "64")
+    unsigned = name.startswith("u")
+    limits = {
+        "min": 0 if unsigned else -(2 ** (bits - 1)),
+        "max": 2 ** (bits if unsigned else bits - 1) - 1,
+        "bits": bits,
+    }
+    return Opaque("numpy.iinfo", limits, site.anchor)
+
+
+def _dtype(interp: Any, site: Any, args: Args, kwargs: Kwargs) -> Value:
+    name = dtype_of(args[0])
+    return DType(name) if name else derived(site, args)
+
+
+_UNARY: dict[str, tuple[str, Callable[..., Any]]] = {
+    "sqrt": ("torch.sqrt", math.sqrt), "exp": ("torch.exp", math.exp), "log": ("torch.log", math.log), "log2": ("torch.log2", math.log2),
+    "log10": ("torch.log10", math.log10), "log1p": ("torch.log1p", math.log1p), "sin": ("torch.sin", math.sin), "cos": ("torch.cos", math.cos),
+    "tan": ("torch.tan", math.tan), "tanh": ("torch.tanh", math.tanh), "abs": ("torch.abs", abs), "absolute": ("torch.abs", abs),
+    "floor": ("torch.floor", lambda x: float(math.floor(x))), "ceil": ("torch.ceil", lambda x: float(math.ceil(x))),
+    "sign": ("torch.sign", lambda x: (x > 0) - (x < 0)), "square": ("torch.square", lambda x: x * x), "isnan": ("torch.isnan", math.isnan),
+    "isinf": ("torch.isinf", math.isinf), "isfinite": ("torch.isfinite", math.isfinite), "deg2rad": ("torch.deg2rad", math.radians),
+    "arctan": ("torch.atan", math.atan), "negative": ("torch.neg", lambda x: -x), "rint": ("torch.round", lambda x: float(round(x))),
+}  # fmt: skip
+_BINARY: dict[str, tuple[str, Callable[..., Any]]] = {
+    "add": ("torch.add", lambda a, b: a + b), "subtract": ("torch.sub", lambda a, b: a - b), "multiply": ("torch.mul", lambda a, b: a * b),
+    "divide": ("torch.div", lambda a, b: a / b), "true_divide": ("torch.div", lambda a, b: a / b), "power": ("torch.pow", lambda a, b: a**b),
+    "maximum": ("torch.maximum", max), "minimum": ("torch.minimum", min), "mod": ("torch.remainder", lambda a, b: a % b),
+    "floor_divide": ("torch.floor_divide", lambda a, b: a // b), "arctan2": ("torch.atan2", math.atan2), "hypot": ("torch.hypot", math.hypot),
+    "equal": ("torch.eq", lambda a, b: a == b), "greater": ("torch.gt", lambda a, b: a > b), "less": ("torch.lt", lambda a, b: a < b),
+    "gcd": ("torch.gcd", math.gcd), "lcm": ("torch.lcm", math.lcm),
+}  # fmt: skip
+_REDUCED: dict[str, str] = {
+    "sum": "torch.sum", "mean": "torch.mean", "std": "torch.std", "var": "torch.var", "max": "torch.amax", "min": "torch.amin",
+    "amax": "torch.amax", "amin": "torch.amin", "argmax": "torch.argmax", "argmin": "torch.argmin", "median": "torch.median",
+    "any": "torch.any", "all": "torch.all", "cumsum": "torch.cumsum", "cumprod": "torch.cumprod", "sort": "torch.sort", "argsort": "torch.argsort",
+    "unique": "torch.unique", "flip": "torch.flip", "roll": "torch.roll", "tile": "torch.tile", "repeat": "torch.repeat_interleave",
+    "reshape": "torch.reshape", "squeeze": "torch.squeeze", "expand_dims": "torch.unsqueeze", "ravel": "torch.ravel", "transpose": "torch.permute",
+    "moveaxis": "torch.movedim", "swapaxes": "torch.swapaxes", "broadcast_to": "torch.broadcast_to", "clip": "torch.clamp", "round": "torch.round",
+    "diff": "torch.diff", "nonzero": "torch.nonzero", "where": "torch.where", "matmul": "torch.matmul", "dot": "torch.matmul", "outer": "torch.outer",
+    "bincount": "torch.bincount", "triu": "torch.triu", "tril": "torch.tril", "diag": "torch.diag", "split": "torch.tensor_split",
+    "array_split": "torch.tensor_split", "take": "torch.take", "isclose": "torch.isclose", "searchsorted": "torch.searchsorted", "trace": "torch.trace",
+    "linalg.norm": "torch.linalg.norm", "linalg.inv": "torch.linalg.inv", "linalg.svd": "torch.linalg.svd",
+}  # fmt: skip
+_JOINED: dict[str, str] = {
+    "concatenate": "torch.cat", "stack": "torch.stack", "vstack": "torch.vstack", "hstack": "torch.hstack", "dstack": "torch.dstack",
+    "column_stack": "torch.column_stack",
+}  # fmt: skip
+_FACTORIES: dict[str, tuple[str, str | None]] = {
+    "zeros": ("torch.zeros", "float64"), "ones": ("torch.ones", "float64"), "empty": ("torch.empty", "float64"), "full": ("torch.full", None),
+    "arange": ("torch.arange", "int64"), "linspace": ("torch.linspace", "float64"), "logspace": ("torch.logspace", "float64"),
+    "eye": ("torch.eye", "float64"), "identity": ("torch.eye", "float64"), "zeros_like": ("torch.zeros_like", None),
+    "ones_like": ("torch.ones_like", None), "empty_like": ("torch.empty_like", None), "full_like": ("torch.full_like", None),
+}  # fmt: skip
+
+ENTRIES: dict[str, Handler] = {
+    **dict.fromkeys(
+        (
+            "numpy.array",
+            "numpy.asarray",
+            "numpy.ascontiguousarray",
+            "numpy.asanyarray",
+            "numpy.atleast_1d",
+            "numpy.copy",
+        ),
+        array,
+    ),
+    "numpy.fromiter": array,
+    **{f"numpy.{name}": factory(*row) for name, row in _FACTORIES.items()},
+    **{f"numpy.{name}": rule(*row) for name, row in _UNARY.items()},
+    **{f"numpy.{name}": rule(*row) for name, row in _BINARY.items()},
+    **{f"numpy.{name}": rule(target, None, "tensor") for name, target in _REDUCED.items()},
+    **{f"numpy.{name}": rule(target, None, "tensor", listed=True) for name, target in _JOINED.items()},
+    "numpy.einsum": rule("torch.einsum", None, "tensor", listed=True),
+    "numpy.prod": _prod,
+    "numpy.product": _prod,
+    "numpy.memmap": _read("numpy.memmap", 1),
+    "numpy.fromfile": _read("numpy.fromfile", 1),
+    "numpy.load": _read("numpy.load", 9),
+    "numpy.loadtxt": _read("numpy.loadtxt", 1),
+    "numpy.genfromtxt": _read("numpy.genfromtxt", 1),
+    "numpy.lib.format.open_memmap": _read("numpy.memmap", 2),
+    "numpy.frombuffer": lambda interp, site, args, kwargs: TensorValue(
+        (None,),
+        dtype_of(kwargs.get("dtype", args[1] if len(args) > 1 else None)),
+        "cpu",
+        library="numpy",
+        anchor=site.anchor,
+    ),
+    "numpy.save": nothing,
+    "numpy.savez": nothing,
+    "numpy.savetxt": nothing,
+    "numpy.finfo": _finfo,
+    "numpy.iinfo": _iinfo,
+    "numpy.dtype": _dtype,
+    "numpy.seterr": nothing,
+    "numpy.set_printoptions": nothing,
+    "numpy.errstate": lambda interp, site, args, kwargs: Opaque("contextlib.nullcontext"),
+    "numpy.isscalar": lambda interp, site, args, kwargs: isinstance(args[0], int | float | complex | str),
+    "numpy.ndim": lambda interp, site, args, kwargs: interp.getattr(args[0], "ndim", site),
+    "numpy.shape": lambda interp, site, args, kwargs: interp.getattr(args[0], "shape", site),
+    "numpy.testing.assert_allclose": nothing,
+    **{f"numpy.random.{name}": handler for name, handler in _DRAWS.items()},
+    **{f"{GENERATOR}.{name}": handler for name, handler in _DRAWS.items()},
+    "numpy.random.RandomState": _generator,
+    "numpy.random.default_rng": _generator,
+    "numpy.random.Generator": _generator,
+    "numpy.random.SeedSequence": _generator,
+    "numpy.random.PCG64": _generator,
+}
+
+CONSTANTS: dict[str, Value] = {
+    **{f"numpy.{name}": DType(name) for name in DTYPES},
+    "numpy.bool_": DType("bool"),
+    "numpy.float_": DType("float64"),
+    "numpy.int_": DType("int64"),
+    "numpy.double": DType("float64"),
+    "numpy.single": DType("float32"),
+    "numpy.half": DType("float16"),
+    "numpy.pi": math.pi,
+    "numpy.e": math.e,
+    "numpy.inf": math.inf,
+    "numpy.Inf": math.inf,
+    "numpy.nan": math.nan,
+    "numpy.NaN": math.nan,
+    "numpy.newaxis": None,
+}

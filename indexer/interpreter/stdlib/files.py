@@ -1,0 +1,102 @@
+"""``open`` and file objects: text of the source is a constant, anything else is not known until the run."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from cgx.indexer.interpreter.stdlib.files_in_tree import missing, read_bytes
+from cgx.indexer.interpreter.stdlib.support import Args, Handler, Kwargs, bind, constant, first, lift, nothing
+from cgx.indexer.interpreter.values import ListValue, Opaque, Sequence, Unknown, Value
+
+TEXT_FILE = "io.TextIOWrapper"
+MAX_LINES = 20_000  # longer files are iterated as a whole, not line by line
+
+
+def open_path(interp: Any, site: Any, args: Args, kwargs: Kwargs) -> Value:
+    """``open(path, mode)``: a file object that holds the content where it is known."""
+    bound = bind("file mode buffering encoding", args, kwargs)
+    mode = bound.get("mode", "r")
+
+    def once(path: Value) -> Value:
+        content: Value = None
+        if not isinstance(mode, str) or not any(char in mode for char in "wax"):
+            data = read_bytes(interp, path)
+            if data is None:
+                content = missing(site, path, "str")
+            else:
+                content = data if isinstance(mode, str) and "b" in mode else data.decode("utf-8", "replace")
+        return Opaque(TEXT_FILE, {"name": path, "mode": mode, "__content__": content}, site.anchor)
+
+    return lift(once, [bound.get("file")])
+
+
+def content_of(value: Value) -> Value:
+    """What reading an open file, a text buffer, a string or bytes gives; None where it is none of them."""
+    if isinstance(value, Opaque) and "__content__" in value.attrs:
+        return value.attrs["__content__"]
+    return value if isinstance(value, str | bytes | Unknown) else None
+
+
+def _read(interp: Any, site: Any, args: Args, kwargs: Kwargs) -> Value:
+    content = content_of(args[0])
+    if isinstance(content, str | bytes) and len(args) == 1:
+        return content
+    if isinstance(content, str | bytes) and isinstance(args[1], int):
+        return content[: args[1]] if args[1] >= 0 else content
+    return content if isinstance(content, Unknown) else Unknown(site.text, "missing-file", site.anchor, "str")
+
+
+def _lines(interp: Any, site: Any, args: Args, kwargs: Kwargs) -> Value:
+    content = content_of(args[0])
+    if isinstance(content, str | bytes):
+        lines = content.splitlines(keepends=True)
+        if len(lines) <= MAX_LINES:
+            return ListValue(list(lines))
+        return Sequence("" if isinstance(content, str) else b"", len(lines), TEXT_FILE, site.anchor)
+    settle = content.settle if isinstance(content, Unknown) else None
+    name = content.name if isinstance(content, Unknown) else site.text
+    length = Unknown(f"lines of {name}", "missing-file", site.anchor, "int", settle)
+    return Sequence(
+        Unknown(f"line of {name}", "missing-file", site.anchor, "str", settle), length, TEXT_FILE, site.anchor
+    )
+
+
+def _line(interp: Any, site: Any, args: Args, kwargs: Kwargs) -> Value:
+    return Unknown(site.text, "missing-file", site.anchor, "str")
+
+
+def _buffer(interp: Any, site: Any, args: Args, kwargs: Kwargs) -> Value:
+    content = args[0] if args else ""
+    return Opaque(TEXT_FILE, {"name": "", "mode": "r", "__content__": content}, site.anchor)
+
+
+ENTRIES: dict[str, Handler] = {
+    "open": open_path,
+    "builtins.open": open_path,
+    "io.open": open_path,
+    "codecs.open": open_path,
+    "gzip.open": open_path,
+    "fsspec.open": open_path,
+    "io.StringIO": _buffer,
+    "io.BytesIO": _buffer,
+    f"{TEXT_FILE}.read": _read,
+    f"{TEXT_FILE}.readlines": _lines,
+    f"{TEXT_FILE}.readline": _line,
+    f"{TEXT_FILE}.__iter__": _lines,
+    f"{TEXT_FILE}.__next__": _line,
+    f"{TEXT_FILE}.getvalue": _read,
+    f"{TEXT_FILE}.__enter__": first,
+    f"{TEXT_FILE}.__exit__": nothing,
+    f"{TEXT_FILE}.write": nothing,
+    f"{TEXT_FILE}.writelines": nothing,
+    f"{TEXT_FILE}.flush": nothing,
+    f"{TEXT_FILE}.close": nothing,
+    f"{TEXT_FILE}.seek": constant(0),
+    f"{TEXT_FILE}.reconfigure": nothing,
+    f"{TEXT_FILE}.isatty": constant(False),
+    f"{TEXT_FILE}.fileno": lambda interp, site, args, kwargs: Unknown(site.text, "environment", site.anchor, "int"),
+    f"{TEXT_FILE}.truncate": nothing,
+    f"{TEXT_FILE}.readable": constant(True),
+    f"{TEXT_FILE}.writable": constant(True),
+}
+BASES: dict[str, tuple[str, ...]] = {TEXT_FILE: ("io.IOBase",)}
