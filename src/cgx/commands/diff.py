@@ -1,4 +1,4 @@
-"""``cgx diff``: two records or two revisions. The work is done by :func:`cgx.exporters.diff.run_diff`."""
+"""``cgx diff``: two records or two revisions. The work is done by :func:`cgx.workflow.diff.run_diff`."""
 
 from __future__ import annotations
 
@@ -19,6 +19,6 @@ def diff(
 
     Example:  cgx diff old/computation_graph.json records/computation_graph.json
     """
-    from cgx.exporters.diff import run_diff
+    from cgx.workflow.diff import run_diff
 
     return run_diff(a, b, source=source, json=json)

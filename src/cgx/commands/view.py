@@ -1,4 +1,4 @@
-"""``cgx view``: one HTML page of records. The work is done by :func:`cgx.exporters.view.run_view`."""
+"""``cgx view``: one HTML page of records. The work is done by :func:`cgx.workflow.view.run_view`."""
 
 from __future__ import annotations
 
@@ -24,6 +24,6 @@ def view(
 
     Example:  cgx view records/*.json -o job.html
     """
-    from cgx.exporters.view import run_view
+    from cgx.workflow.view import run_view
 
     return run_view(records or [], output=output, source=source, workspace=workspace)
