@@ -13,8 +13,9 @@ from pathlib import Path
 from typing import Any
 
 from cgx import __version__
-from cgx.indexer.interpreter.trace import Trace
+from cgx.indexer.interpreter.trace import Node, Trace
 from cgx.indexer.passes.fold.graph import GraphRows, fold
+from cgx.indexer.passes.fold.scope import innermost_step
 from cgx.indexer.source import Tree
 
 Row = dict[str, Any]
@@ -81,36 +82,41 @@ def _read_build(tree: Tree, envs: Sequence[Tree], request: JobRequest, outside: 
     from cgx.indexer.interpreter.run import run_build
 
     assert request.build is not None
-    trace = run_build(tree, list(envs), request.build, list(request.inputs), request)
+    trace = run_build(tree, list(envs), request.build, list(request.inputs), _options(request))
     rows = fold(trace, trace.root.children)
     header = _header(tree, request, outside, trace)
     header.update(build=request.build, inputs=list(request.inputs), mode=request.mode or "train")
-    return JobRows(_ordered(header), _graph(rows, trace), None, trace)
+    return JobRows(_ordered(header), _graph(rows), None, trace)
 
 
 def _read_launch(tree: Tree, envs: Sequence[Tree], request: JobRequest, outside: Sequence[Row]) -> JobRows:
     from cgx.indexer.interpreter.run import run_job
-    from cgx.indexer.launch import parse_launch
-    from cgx.indexer.passes.schedule import schedule
+    from cgx.indexer.launch.line import parse_launch
 
     assert request.launch is not None
     plan = parse_launch(request.launch, tree, envs, request.sets)
-    trace = run_job(tree, list(envs), plan, request)
-    timing = schedule(trace, tree)
-    rows = fold(trace, timing.step, timing.graphs)
+    trace = run_job(tree, list(envs), plan, _options(request))
+    step: Sequence[Node] = innermost_step(trace)
+    rows = fold(trace, step)
     header = _header(tree, request, outside, trace)
-    header.update(launch=list(plan.words), job_type=timing.job_type)
+    header.update(launch=list(plan.words), job_type="training")
     if request.inputs:
         header["inputs"] = list(request.inputs)
     if request.mode:
         header["mode"] = request.mode
-    if timing.entrypoint is not None:
-        header["entrypoint"] = str(timing.entrypoint)
-    header["assumed"] = {**plan.assumed, **header["assumed"]}
-    return JobRows(_ordered(header), _graph(rows, trace), timing.rows, trace, list(plan.problems))
+    header["assumed"] = {**{name: plain(value) for name, value in plan.assumed.items()}, **header["assumed"]}
+    return JobRows(_ordered(header), _graph(rows), None, trace, list(plan.problems))
 
 
-def _graph(rows: GraphRows, trace: Trace) -> Row:
+def _options(request: JobRequest) -> Any:
+    from cgx.indexer.interpreter.interp import Options
+
+    files = {name: path.read_bytes() for name, path in request.files.items()}
+    device = "cpu" if request.sets.get("device") == "cpu" else "cuda"
+    return Options(dict(request.sets), files, request.mode, request.strict, device)
+
+
+def _graph(rows: GraphRows) -> Row:
     return {"symbols": rows.symbols, "modules": rows.modules, "unresolved": rows.unresolved}
 
 
@@ -122,7 +128,10 @@ def _header(tree: Tree, request: JobRequest, outside: Sequence[Row], trace: Trac
         header["tree"] = tree.digest
     if tree.modified:
         header["worktree"] = "modified"
-    header["files"] = [{"name": name, "digest": digest} for name, digest in trace.files]
+    header["files"] = [
+        {"name": name, "digest": "sha256:" + hashlib.sha256(path.read_bytes()).hexdigest()}
+        for name, path in request.files.items()
+    ]
     header["env"] = list(outside)
     header["assumed"] = {name: plain(value) for name, value in trace.assumed.items()}
     return header
