@@ -5,7 +5,7 @@ A table is a module with some of:
 - ``ENTRIES``: qualified name -> ``handler(interp, site, args, kwargs) -> Value``; the receiver of a method is ``args[0]``;
 - ``BASES``: class -> its modelled bases;
 - ``CONSTANTS``: qualified name -> value, for names that are read and not called;
-- ``VALUES``: qualified name -> ``maker(interp) -> Value``, for those that belong to one run (``sys.argv``).
+- ``MAKERS``: qualified name -> ``maker(interp) -> Value``, for those that belong to one run (``sys.argv``).
 
 Functions without effect call Python's own where every argument is a constant; what only the run knows is an Unknown.
 """

@@ -294,7 +294,7 @@ CONSTANTS: dict[str, Value] = {
     "sys.excepthook": External("sys.__excepthook__"),
 }
 
-VALUES: dict[str, Maker] = {
+MAKERS: dict[str, Maker] = {
     "sys.argv": _argv,
     "sys.orig_argv": _argv,
     "sys.modules": lambda interp: DictValue(open=True),
