@@ -232,7 +232,7 @@ def exact_divide(left: Size, right: Size) -> Size | None:
 def _leading(table: Mapping[Monomial, int]) -> Monomial:
     """The leading monomial in the lexicographic order, which long division needs to end."""
     atoms = sorted({str(atom) for monomial in table for atom, _ in monomial})
-    return max(table, key=lambda monomial: [dict((str(a), p) for a, p in monomial).get(name, 0) for name in atoms])
+    return max(table, key=lambda monomial: [{str(a): p for a, p in monomial}.get(name, 0) for name in atoms])
 
 
 def _monomial_quotient(left: Monomial, right: Monomial) -> Monomial | None:
@@ -373,7 +373,7 @@ def bounds(size: Size) -> tuple[int | None, int | None]:
         return size, size
     low: int | None = 0
     high: int | None = 0
-    for (monomial, factor), (least, most) in ((item, _monomial_bounds(item[0])) for item in size.terms):
+    for (_monomial, factor), (least, most) in ((item, _monomial_bounds(item[0])) for item in size.terms):
         ends = (least, most) if factor > 0 else (most, least)
         low = None if low is None or ends[0] is None else low + factor * ends[0]
         high = None if high is None or ends[1] is None else high + factor * ends[1]

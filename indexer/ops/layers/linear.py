@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from cgx.indexer.interpreter.values import Value
 from cgx.indexer.ops.layers.rows import Bound, LayerCall, LayerRow, Shapes, extent, layer, optional
 
@@ -28,6 +30,22 @@ def _padding_index(b: Bound) -> dict[str, Value]:
 
 def _identity(call: LayerCall) -> Value:
     return call.value("input")
+
+
+def _floating(value: Value) -> Value:
+    """Scale factors are kept as floats."""
+    if isinstance(value, list | tuple):
+        return tuple(_floating(item) for item in value)
+    return float(value) if isinstance(value, int | float) and value else value
+
+
+def _upsampling(name: str) -> Callable[[Bound], dict[str, Value]]:
+    """The old upsampling classes name their mode themselves."""
+    linear = name.endswith("Bilinear2d")
+    fixed: dict[str, Value] = {
+        "name": name, "mode": "bilinear" if linear else "nearest", "align_corners": True if linear else None, "recompute_scale_factor": None,
+    }  # fmt: skip
+    return lambda b: {"scale_factor": _floating(b["scale_factor"]), **fixed}
 
 
 EMBEDDING = (
@@ -79,12 +97,5 @@ ROWS: list[LayerRow] = [
           stored=lambda b: {"scale_factor": _floating(b["scale_factor"]), "name": "Upsample"}),
     *(layer(name, "upsampling", "size=None, scale_factor=None", "(scale_factor=2) : f32[2,3,4,5] -> f32[2,3,8,10]", op="F.interpolate",
             arguments="input, size, scale_factor", bases="torch.nn.Upsample",
-            stored=lambda b: {"scale_factor": _floating(b["scale_factor"])}) for name in ("UpsamplingNearest2d", "UpsamplingBilinear2d")),
+            stored=_upsampling(name)) for name in ("UpsamplingNearest2d", "UpsamplingBilinear2d")),
 ]  # fmt: skip
-
-
-def _floating(value: Value) -> Value:
-    """Scale factors are kept as floats."""
-    if isinstance(value, list | tuple):
-        return tuple(_floating(item) for item in value)
-    return float(value) if isinstance(value, int | float) and value else value

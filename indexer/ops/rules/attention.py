@@ -97,7 +97,7 @@ def row_loss(call: Call) -> Value:
 
 def pair_loss(call: Call) -> Value:
     """margin_ranking, cosine_embedding, triplet: two or three tensors of one shape."""
-    members = [item for item in call.tensors()]
+    members = list(call.tensors())
     base = members[0]
     if _reduces(call):
         return like(base, ())

@@ -35,7 +35,7 @@ def _made(call: Call, shape: Shape, dtype: str | None, const: Any = None, device
         const = mapped(lambda value: value, [(const, shape)], shape, name)  # type: ignore[list-item, arg-type]
     result = tensor(shape, name, where, const if where == "cpu" else None)
     result.pinned = True if call.get("pin_memory") is True else result.pinned
-    result.requires_grad = True if call.get("requires_grad") is True else False
+    result.requires_grad = call.get("requires_grad") is True
     return result
 
 
@@ -156,6 +156,7 @@ def linspace(call: Call) -> Value:
 
 def _even(start: float, end: float, count: int, dtype: str | None) -> tuple[Any, ...]:
     """Even steps, from both ends inward as torch counts them."""
+    start, end = rounded(start, dtype), rounded(end, dtype)
     step = rounded((end - start) / (count - 1), dtype) if count > 1 else 0.0
     half = count // 2
     items = []

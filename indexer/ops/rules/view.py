@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence as Items
 from typing import Any
 
@@ -310,7 +311,7 @@ def tensor_split(call: Call) -> Value:
             return pieces(base, place, [extent // wanted + (1 if part < extent % wanted else 0) for part in range(wanted)])
         return pieces(base, place, [None if extent is None else exact_divide(extent, wanted)] * wanted)
     cuts: list[MaybeSize] = [0, *(size(item) for item in need_list(wanted)), extent]
-    spans = [b - a if isinstance(a, int) and isinstance(b, int) else None for a, b in zip(cuts, cuts[1:])]
+    spans = [b - a if isinstance(a, int) and isinstance(b, int) else None for a, b in itertools.pairwise(cuts)]
     return pieces(base, place, spans)
 
 

@@ -49,9 +49,9 @@ ROWS: list[OpRow] = [
     row("embedding_bag", "F", "input, weight, offsets=None, max_norm=None, norm_type=2, scale_grad_by_freq=False, mode='mean', "
         "sparse=False, per_sample_weights=None, include_last_offset=False, padding_idx=None", rules.embedding_bag,
         "i64[9], f32[100,8], i64[4] -> f32[4,8]"),
-    row("searchsorted", TM, "sorted_sequence, input, *, out_int32=False, right=False, side=None", rules.searchsorted,
+    row("searchsorted", "torch", "sorted_sequence, input, *, out_int32=False, right=False, side=None", rules.searchsorted,
         "f32[9], f32[4] -> i64[4]"),
-    row("bucketize", TM, "input, boundaries, *, out_int32=False, right=False", rules.searchsorted, "f32[4], f32[9] -> i64[4]"),
+    row("bucketize", "torch", "input, boundaries, *, out_int32=False, right=False", rules.searchsorted, "f32[4], f32[9] -> i64[4]"),
     row("isin", "torch", "elements, test_elements, *, assume_unique=False, invert=False", rules.isin, "i64[4], i64[2] -> b8[4]"),
     row("tril_indices", "torch", "row, col, offset=0, *, dtype=None, device=None", rules.triangle_indices, "4, 4 -> i64[2,10]", kind="factory"),
     row("triu_indices", "torch", "row, col, offset=0, *, dtype=None, device=None", rules.triangle_indices, "4, 4, 1 -> i64[2,6]",

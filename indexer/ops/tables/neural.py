@@ -88,7 +88,7 @@ ROWS: list[OpRow] = [
     row("triplet_margin_with_distance_loss", "F", "anchor, positive, negative, *, distance_function=None, margin=1.0, swap=False, "
         "reduction='mean'", rules.pair_loss, "f32[2,3], f32[2,3], f32[2,3] -> f32[]"),
     row("ctc_loss", "F", "log_probs, targets, input_lengths, target_lengths, blank=0, reduction='mean', zero_infinity=False", rules.ctc_loss,
-        "f32[9,2,5], i64[2,4], i64[2], i64[2] -> f32[]", aliases="torch.ctc_loss"),
+        "f32[9,2,5], i64[2,4], i64[2], i64[2] -> f32[]"),
     *(row(name, "torch", "input, hx, w_ih, w_hh, b_ih=None, b_hh=None", rules.cell, example, aliases=f"torch._VF.{name}", autocast="lower") for name, example in (
         ("gru_cell", "f32[2,3], f32[2,4], f32[12,3], f32[12,4] -> f32[2,4]"),
         ("rnn_tanh_cell", "f32[2,3], f32[2,4], f32[4,3], f32[4,4] -> f32[2,4]"),

@@ -49,7 +49,6 @@ ROWS: list[OpRow] = [
     row("atleast_3d", "torch", "input", rules.at_least, "f32[2,3] -> f32[2,3,1]", kind="view"),
     row("detach", TM, "input", rules.keep, "f32[2] -> f32[2]", kind="view", has_inplace=True),
     row("contiguous", "Tensor", "input, memory_format=None", rules.keep, "f32[2] -> f32[2]"),
-    row("positive", "operator", "input", rules.keep, "f32[2] -> f32[2]", aliases="operator.pos"),
     row("clone", TM, "input, *, memory_format=None", rules.copied, "f32[2] -> f32[2]"),
     row("alias_copy", "torch", "input", rules.copied, "f32[2] -> f32[2]"),
     row("requires_grad_", "Tensor", "input, requires_grad=True", rules.keep, "f32[2] -> f32[2]", kind="view"),
