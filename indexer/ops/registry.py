@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import lru_cache
 
+from cgx.indexer.ops import einops_rules
 from cgx.indexer.ops.rows import OpRow, renamed
 from cgx.indexer.ops.tables import (
     convolutions,
@@ -33,6 +34,7 @@ TABLES: tuple[list[OpRow], ...] = (
     factories.ROWS,
     spectral.ROWS,
     queries.ROWS,
+    einops_rules.ROWS,
 )
 
 MOVED: tuple[tuple[str, str], ...] = (  # where torch itself keeps a name -> where people know it

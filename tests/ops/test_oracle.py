@@ -23,6 +23,9 @@ from cgx.indexer.ops.rows import OpRow
 
 torch = pytest.importorskip("torch", reason="torch is not installed: the tables are NOT compared with it (extra torch-oracle)")
 
+einops = pytest.importorskip("einops", reason="einops is not installed: the tables are NOT compared with it")
+pytest.importorskip("einops.layers.torch")
+
 SIZES = {"B": 2, "T": 5, "S": 7, "H": 9}
 OPS = [row for table in TABLES for row in table if row.example]
 LAYER_ROWS = [row for table in LAYERS for row in table if row.example]
@@ -73,7 +76,7 @@ def agree(found: Any, expected: Any, where: str) -> None:
 
 def resolve(qname: str) -> Any:
     """The callable behind a name, or None where this torch has none."""
-    target: Any = {"torch": torch, "operator": operator}.get(qname.split(".")[0])
+    target: Any = {"torch": torch, "operator": operator, "einops": einops}.get(qname.split(".")[0])
     for part in qname.split(".")[1:]:
         target = getattr(target, part, None)
     return target
@@ -93,7 +96,7 @@ def run(function: Any, example: str) -> Any:
     raise last or AssertionError
 
 
-CASES = [(row, name) for row in OPS for name in row.names if not name.startswith(("torch._C", "torch.ops", "torch.cuda"))]
+CASES = [(row, name) for row in OPS for name in row.names if not name.startswith(("torch._C", "torch.ops", "torch.cuda", "builtins"))]
 
 
 @pytest.mark.parametrize(("row", "name"), CASES, ids=[name for _, name in CASES])

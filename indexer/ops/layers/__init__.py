@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from cgx.indexer.ops.layers import activations, convolution, linear, losses, normalization, pooling, recurrent
+from cgx.indexer.ops.layers import activations, convolution, einops, linear, losses, normalization, pooling, recurrent
 from cgx.indexer.ops.layers.rows import LayerRow
 
 LAYERS: tuple[list[LayerRow], ...] = (
@@ -15,6 +15,7 @@ LAYERS: tuple[list[LayerRow], ...] = (
     normalization.ROWS,
     losses.ROWS,
     recurrent.ROWS,
+    einops.ROWS,
 )
 
 

@@ -1,0 +1,46 @@
+"""Layers of einops."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from cgx.indexer.interpreter.values import DictValue, Value
+from cgx.indexer.ops.einops_rules import given_axes, rearranged
+from cgx.indexer.ops.layers.rows import LayerCall, LayerRow, layer
+from cgx.indexer.ops.shapes import Shape
+from cgx.indexer.ops.tensors import size
+
+
+def _layer_call(call: LayerCall) -> Value:
+    """einops.layers.torch: the pattern and the axes are attributes."""
+    lengths = call.value("axes_lengths", {})
+    items: dict[str, Any] = lengths.items if isinstance(lengths, DictValue) else dict(lengths or {})
+    return rearranged(call.tensor(), call.value("pattern"), given_axes(items))
+
+
+def _layer_axes(fixed: tuple[str, ...]) -> Any:
+    def stored(bound: Any) -> dict[str, Value]:
+        return {"axes_lengths": DictValue({name: value for name, value in bound.items() if name not in (*fixed, "axes_lengths")})}
+
+    return stored
+
+
+def _mix_parameters(bound: Any) -> dict[str, Shape]:
+    """EinMix: shapes of its weight and bias by name of the axes."""
+    lengths = {name: size(value) for name, value in bound.items() if name not in ("pattern", "weight_shape", "bias_shape")}
+    found: dict[str, Shape] = {}
+    for name, key in (("weight", "weight_shape"), ("bias", "bias_shape")):
+        text = bound.get(key)
+        found[name] = tuple(lengths.get(part) for part in text.split()) if isinstance(text, str) else None
+    return found
+
+
+ROWS: list[LayerRow] = [
+    layer("einops.layers.torch.Rearrange", "", "pattern", "('b (h d) -> b h d', h=2) : f32[3,8] -> f32[3,2,4]", op="einops.rearrange",
+          rule=_layer_call, stored=_layer_axes(("pattern",)), bases="einops.layers.RearrangeMixin"),
+    layer("einops.layers.torch.Reduce", "", "pattern, reduction", "('b c h w -> b c', 'max') : f32[3,8,4,4] -> f32[3,8]", op="einops.reduce",
+          rule=_layer_call, stored=_layer_axes(("pattern", "reduction")), bases="einops.layers.ReduceMixin"),
+    layer("einops.layers.torch.EinMix", "", "pattern, weight_shape, bias_shape=None",
+          "('b t i -> b t o', 'i o', 'o', i=3, o=4) : f32[2,5,3] -> f32[2,5,4]", op="einops.einsum", rule=_layer_call, shapes=_mix_parameters,
+          stored=_layer_axes(("pattern", "weight_shape", "bias_shape")), dropped=("weight_shape", "bias_shape")),
+]  # fmt: skip
