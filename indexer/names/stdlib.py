@@ -1,0 +1,56 @@
+"""Facts of the standard library, from the typeshed stubs that Jedi ships. Read as data; Jedi is not imported for it."""
+
+from __future__ import annotations
+
+import importlib.util
+from functools import cache
+from pathlib import Path
+
+from cgx.indexer.names.cache import FactsCache
+from cgx.indexer.names.modules import Module
+from cgx.indexer.source.base import blob_id
+
+# Modules whose names are published elsewhere.
+PUBLISHED = {
+    "posixpath": "os.path", "ntpath": "os.path", "genericpath": "os.path", "posix": "os", "_collections_abc": "collections.abc",
+    "_typeshed": "_typeshed", "__future__": "__future__", "__main__": "__main__",
+}  # fmt: skip
+
+
+@cache
+def stub_folder() -> Path | None:
+    """Where the stubs are, or None where Jedi is not installed."""
+    spec = importlib.util.find_spec("jedi")  # finds, does not import
+    for place in (spec.submodule_search_locations or []) if spec else []:
+        folder = Path(place) / "third_party" / "typeshed" / "stdlib"
+        if folder.is_dir():
+            return folder
+    return None
+
+
+class StandardLibrary:
+    """Loads stub modules when they are first asked for; their facts are cached by content like any file's."""
+
+    def __init__(self, cache: FactsCache) -> None:
+        self._cache = cache
+        self._folder = stub_folder()
+
+    def __call__(self, name: str) -> Module | None:
+        if self._folder is None or not name or not name.replace(".", "").replace("_", "").isalnum():
+            return None
+        base = self._folder.joinpath(*name.split("."))
+        for place in (base / "__init__.pyi", base.with_name(base.name + ".pyi")):
+            if place.is_file():
+                data = place.read_bytes()
+                facts = self._cache.facts(blob_id(data), data, place.name)
+                return Module(name, place.relative_to(self._folder).as_posix(), facts, True, self.published(name))
+        return None
+
+    def published(self, name: str) -> str:
+        if name in PUBLISHED:
+            return PUBLISHED[name]
+        if name.startswith("_") and self._folder is not None:
+            public = name.lstrip("_")
+            if (self._folder / f"{public}.pyi").is_file() or (self._folder / public).is_dir():
+                return public
+        return name
