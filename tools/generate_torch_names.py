@@ -22,59 +22,235 @@ from pathlib import Path
 warnings.simplefilter("ignore")
 import torch  # noqa: E402
 
-MODULES = """
-torch torch.nn torch.nn.functional torch.nn.init torch.nn.utils torch.nn.utils.rnn torch.nn.utils.clip_grad
-torch.nn.utils.parametrize torch.nn.utils.parametrizations torch.nn.utils.fusion torch.nn.utils.prune torch.nn.utils.stateless
-torch.nn.utils.convert_parameters torch.nn.utils.weight_norm torch.nn.utils.spectral_norm
-torch.nn.parallel torch.nn.parallel.distributed torch.nn.parameter torch.nn.attention torch.nn.attention.flex_attention
-torch.nn.attention.bias torch.nn.modules torch.nn.modules.module torch.nn.modules.utils torch.nn.modules.batchnorm
-torch.nn.modules.linear torch.nn.modules.conv torch.nn.modules.container torch.nn.modules.activation torch.nn.modules.loss
-torch.nn.modules.normalization torch.nn.modules.dropout torch.nn.modules.sparse torch.nn.modules.pooling
-torch.nn.modules.padding torch.nn.modules.transformer torch.nn.modules.rnn torch.nn.modules.upsampling
-torch.optim torch.optim.lr_scheduler torch.optim.swa_utils torch.optim.optimizer torch.optim.adam torch.optim.adamw torch.optim.sgd
-torch.utils torch.utils.data torch.utils.data.distributed torch.utils.data.dataloader torch.utils.data._utils
-torch.utils.data._utils.collate torch.utils.data.dataset torch.utils.data.sampler torch.utils.checkpoint torch.utils.hooks
-torch.utils.dlpack torch.utils.model_zoo torch.utils.benchmark torch.utils.cpp_extension torch.utils._pytree
-torch.utils.collect_env torch.utils.flop_counter torch.utils._python_dispatch torch.utils._foreach_utils torch.utils._device
-torch.utils.mobile_optimizer torch.utils.bundled_inputs torch.utils._triton torch.utils._ordered_set
-torch.cuda torch.cuda.amp torch.cuda.nvtx torch.cuda.memory torch.cuda.streams torch.cuda.graphs torch.cuda.comm
-torch.cuda.random torch.cuda.profiler torch.cuda.nccl torch.amp torch.amp.autocast_mode torch.amp.grad_scaler torch.accelerator
-torch.autograd torch.autograd.function torch.autograd.functional torch.autograd.profiler torch.autograd.graph
-torch.autograd.grad_mode torch.autograd.forward_ad torch.autograd.profiler_util
-torch.distributed torch.distributed.distributed_c10d torch.distributed.fsdp torch.distributed.fsdp.wrap
-torch.distributed.fsdp.sharded_grad_scaler torch.distributed.fsdp.fully_sharded_data_parallel torch.distributed.tensor
-torch.distributed.tensor.parallel torch.distributed.tensor.placement_types torch.distributed.tensor.experimental
-torch.distributed.tensor.experimental._attention torch.distributed.tensor.debug torch.distributed.tensor.parallel.style
-torch.distributed.tensor.device_mesh torch.distributed._tensor
-torch.distributed.device_mesh torch.distributed.checkpoint torch.distributed.checkpoint.state_dict
-torch.distributed.checkpoint.stateful torch.distributed.checkpoint.planner torch.distributed.checkpoint.filesystem
-torch.distributed.checkpoint.metadata torch.distributed.checkpoint.state_dict_saver torch.distributed.checkpoint.staging
-torch.distributed.checkpoint.state_dict_loader torch.distributed.checkpoint.default_planner
-torch.distributed.checkpoint.format_utils torch.distributed.checkpoint.optimizer torch.distributed.checkpoint.storage
-torch.distributed.checkpoint.utils torch.distributed.checkpoint.hf_storage torch.distributed.checkpoint.quantized_hf_storage
-torch.distributed.pipelining torch.distributed.pipelining.schedules torch.distributed.pipelining.stage
-torch.distributed.elastic torch.distributed.elastic.multiprocessing torch.distributed.elastic.multiprocessing.errors
-torch.distributed.rpc torch.distributed.optim torch.distributed.nn torch.distributed.nn.functional
-torch.distributed._functional_collectives torch.distributed._composable torch.distributed._composable.fsdp
-torch.distributed._composable.replicate torch.distributed._symmetric_memory torch.distributed.run torch.distributed.launch
-torch.distributed.algorithms torch.distributed.algorithms.join torch.distributed.algorithms._checkpoint
-torch.distributed.algorithms._checkpoint.checkpoint_wrapper torch.distributed.algorithms.ddp_comm_hooks
-torch.distributed.algorithms.ddp_comm_hooks.default_hooks torch.distributed.algorithms.ddp_comm_hooks.powerSGD_hook
-torch.distributed.utils torch.distributed._shard torch.distributed._shard.checkpoint torch.distributed.argparse_util
-torch.distributed._tools torch.distributed.rendezvous torch.distributed._state_dict_utils
-torch.profiler torch.fft torch.linalg torch.special torch.sparse torch.random torch.onnx torch.jit torch.fx torch.fx.experimental
-torch.fx.experimental.proxy_tensor torch.fx.passes torch.fx.node torch.fx.graph
-torch.fx.graph_module torch.fx.traceback
-torch.export torch._dynamo torch._dynamo.config torch._inductor torch._inductor.config torch._functorch torch._functorch.config
-torch._functorch.partitioners torch.compiler
-torch.backends torch.backends.cuda torch.backends.cudnn torch.backends.mps torch.backends.mkldnn torch.backends.mkl
-torch.backends.quantized torch.backends.openmp torch.mps torch.xpu torch.cpu torch.mtia torch.hub torch.func torch.library
-torch.overrides torch.multiprocessing torch.multiprocessing.spawn torch.ao torch.ao.quantization torch.ao.nn torch.masked
-torch.monitor torch.testing torch.serialization torch.storage torch.types torch.version torch.distributions torch.functional
-torch.return_types torch._utils torch.package torch.signal torch.nested torch.futures torch._C torch._C._distributed_c10d
-torch._ops torch._subclasses torch._subclasses.fake_tensor torch._higher_order_ops torch._guards
-torch._logging torch.nn.quantized torch.utils.data.backward_compatibility torch.utils.weak torch.torch_version
-""".split()
+MODULES = [
+    "torch",
+    "torch.nn",
+    "torch.nn.functional",
+    "torch.nn.init",
+    "torch.nn.utils",
+    "torch.nn.utils.rnn",
+    "torch.nn.utils.clip_grad",
+    "torch.nn.utils.parametrize",
+    "torch.nn.utils.parametrizations",
+    "torch.nn.utils.fusion",
+    "torch.nn.utils.prune",
+    "torch.nn.utils.stateless",
+    "torch.nn.utils.convert_parameters",
+    "torch.nn.utils.weight_norm",
+    "torch.nn.utils.spectral_norm",
+    "torch.nn.parallel",
+    "torch.nn.parallel.distributed",
+    "torch.nn.parameter",
+    "torch.nn.attention",
+    "torch.nn.attention.flex_attention",
+    "torch.nn.attention.bias",
+    "torch.nn.modules",
+    "torch.nn.modules.module",
+    "torch.nn.modules.utils",
+    "torch.nn.modules.batchnorm",
+    "torch.nn.modules.linear",
+    "torch.nn.modules.conv",
+    "torch.nn.modules.container",
+    "torch.nn.modules.activation",
+    "torch.nn.modules.loss",
+    "torch.nn.modules.normalization",
+    "torch.nn.modules.dropout",
+    "torch.nn.modules.sparse",
+    "torch.nn.modules.pooling",
+    "torch.nn.modules.padding",
+    "torch.nn.modules.transformer",
+    "torch.nn.modules.rnn",
+    "torch.nn.modules.upsampling",
+    "torch.optim",
+    "torch.optim.lr_scheduler",
+    "torch.optim.swa_utils",
+    "torch.optim.optimizer",
+    "torch.optim.adam",
+    "torch.optim.adamw",
+    "torch.optim.sgd",
+    "torch.utils",
+    "torch.utils.data",
+    "torch.utils.data.distributed",
+    "torch.utils.data.dataloader",
+    "torch.utils.data._utils",
+    "torch.utils.data._utils.collate",
+    "torch.utils.data.dataset",
+    "torch.utils.data.sampler",
+    "torch.utils.checkpoint",
+    "torch.utils.hooks",
+    "torch.utils.dlpack",
+    "torch.utils.model_zoo",
+    "torch.utils.benchmark",
+    "torch.utils.cpp_extension",
+    "torch.utils._pytree",
+    "torch.utils.collect_env",
+    "torch.utils.flop_counter",
+    "torch.utils._python_dispatch",
+    "torch.utils._foreach_utils",
+    "torch.utils._device",
+    "torch.utils.mobile_optimizer",
+    "torch.utils.bundled_inputs",
+    "torch.utils._triton",
+    "torch.utils._ordered_set",
+    "torch.cuda",
+    "torch.cuda.amp",
+    "torch.cuda.nvtx",
+    "torch.cuda.memory",
+    "torch.cuda.streams",
+    "torch.cuda.graphs",
+    "torch.cuda.comm",
+    "torch.cuda.random",
+    "torch.cuda.profiler",
+    "torch.cuda.nccl",
+    "torch.amp",
+    "torch.amp.autocast_mode",
+    "torch.amp.grad_scaler",
+    "torch.accelerator",
+    "torch.autograd",
+    "torch.autograd.function",
+    "torch.autograd.functional",
+    "torch.autograd.profiler",
+    "torch.autograd.graph",
+    "torch.autograd.grad_mode",
+    "torch.autograd.forward_ad",
+    "torch.autograd.profiler_util",
+    "torch.distributed",
+    "torch.distributed.distributed_c10d",
+    "torch.distributed.fsdp",
+    "torch.distributed.fsdp.wrap",
+    "torch.distributed.fsdp.sharded_grad_scaler",
+    "torch.distributed.fsdp.fully_sharded_data_parallel",
+    "torch.distributed.tensor",
+    "torch.distributed.tensor.parallel",
+    "torch.distributed.tensor.placement_types",
+    "torch.distributed.tensor.experimental",
+    "torch.distributed.tensor.experimental._attention",
+    "torch.distributed.tensor.debug",
+    "torch.distributed.tensor.parallel.style",
+    "torch.distributed.tensor.device_mesh",
+    "torch.distributed._tensor",
+    "torch.distributed.device_mesh",
+    "torch.distributed.checkpoint",
+    "torch.distributed.checkpoint.state_dict",
+    "torch.distributed.checkpoint.stateful",
+    "torch.distributed.checkpoint.planner",
+    "torch.distributed.checkpoint.filesystem",
+    "torch.distributed.checkpoint.metadata",
+    "torch.distributed.checkpoint.state_dict_saver",
+    "torch.distributed.checkpoint.staging",
+    "torch.distributed.checkpoint.state_dict_loader",
+    "torch.distributed.checkpoint.default_planner",
+    "torch.distributed.checkpoint.format_utils",
+    "torch.distributed.checkpoint.optimizer",
+    "torch.distributed.checkpoint.storage",
+    "torch.distributed.checkpoint.utils",
+    "torch.distributed.checkpoint.hf_storage",
+    "torch.distributed.checkpoint.quantized_hf_storage",
+    "torch.distributed.pipelining",
+    "torch.distributed.pipelining.schedules",
+    "torch.distributed.pipelining.stage",
+    "torch.distributed.elastic",
+    "torch.distributed.elastic.multiprocessing",
+    "torch.distributed.elastic.multiprocessing.errors",
+    "torch.distributed.rpc",
+    "torch.distributed.optim",
+    "torch.distributed.nn",
+    "torch.distributed.nn.functional",
+    "torch.distributed._functional_collectives",
+    "torch.distributed._composable",
+    "torch.distributed._composable.fsdp",
+    "torch.distributed._composable.replicate",
+    "torch.distributed._symmetric_memory",
+    "torch.distributed.run",
+    "torch.distributed.launch",
+    "torch.distributed.algorithms",
+    "torch.distributed.algorithms.join",
+    "torch.distributed.algorithms._checkpoint",
+    "torch.distributed.algorithms._checkpoint.checkpoint_wrapper",
+    "torch.distributed.algorithms.ddp_comm_hooks",
+    "torch.distributed.algorithms.ddp_comm_hooks.default_hooks",
+    "torch.distributed.algorithms.ddp_comm_hooks.powerSGD_hook",
+    "torch.distributed.utils",
+    "torch.distributed._shard",
+    "torch.distributed._shard.checkpoint",
+    "torch.distributed.argparse_util",
+    "torch.distributed._tools",
+    "torch.distributed.rendezvous",
+    "torch.distributed._state_dict_utils",
+    "torch.profiler",
+    "torch.fft",
+    "torch.linalg",
+    "torch.special",
+    "torch.sparse",
+    "torch.random",
+    "torch.onnx",
+    "torch.jit",
+    "torch.fx",
+    "torch.fx.experimental",
+    "torch.fx.experimental.proxy_tensor",
+    "torch.fx.passes",
+    "torch.fx.node",
+    "torch.fx.graph",
+    "torch.fx.graph_module",
+    "torch.fx.traceback",
+    "torch.export",
+    "torch._dynamo",
+    "torch._dynamo.config",
+    "torch._inductor",
+    "torch._inductor.config",
+    "torch._functorch",
+    "torch._functorch.config",
+    "torch._functorch.partitioners",
+    "torch.compiler",
+    "torch.backends",
+    "torch.backends.cuda",
+    "torch.backends.cudnn",
+    "torch.backends.mps",
+    "torch.backends.mkldnn",
+    "torch.backends.mkl",
+    "torch.backends.quantized",
+    "torch.backends.openmp",
+    "torch.mps",
+    "torch.xpu",
+    "torch.cpu",
+    "torch.mtia",
+    "torch.hub",
+    "torch.func",
+    "torch.library",
+    "torch.overrides",
+    "torch.multiprocessing",
+    "torch.multiprocessing.spawn",
+    "torch.ao",
+    "torch.ao.quantization",
+    "torch.ao.nn",
+    "torch.masked",
+    "torch.monitor",
+    "torch.testing",
+    "torch.serialization",
+    "torch.storage",
+    "torch.types",
+    "torch.version",
+    "torch.distributions",
+    "torch.functional",
+    "torch.return_types",
+    "torch._utils",
+    "torch.package",
+    "torch.signal",
+    "torch.nested",
+    "torch.futures",
+    "torch._C",
+    "torch._C._distributed_c10d",
+    "torch._ops",
+    "torch._subclasses",
+    "torch._subclasses.fake_tensor",
+    "torch._higher_order_ops",
+    "torch._guards",
+    "torch._logging",
+    "torch.nn.quantized",
+    "torch.utils.data.backward_compatibility",
+    "torch.utils.weak",
+    "torch.torch_version",
+]
 
 TENSOR = "torch.Tensor"
 SIMPLE = {
@@ -84,7 +260,20 @@ SIMPLE = {
     "tensor": TENSOR, "ByteTensor": TENSOR, "Parameter": "torch.nn.Parameter", "dtype": "torch.dtype",
 }  # fmt: skip
 WORDS = {"tuple", "list", "dict", "Iterator", "Sequence", "set", "Optional", "Union", "Iterable"}
-SELF_METHODS = {"to", "cuda", "cpu", "train", "eval", "half", "float", "double", "bfloat16", "requires_grad_", "apply", "to_empty"}
+SELF_METHODS = {
+    "to",
+    "cuda",
+    "cpu",
+    "train",
+    "eval",
+    "half",
+    "float",
+    "double",
+    "bfloat16",
+    "requires_grad_",
+    "apply",
+    "to_empty",
+}
 
 
 CANONICAL: dict[int, str] = {}
@@ -111,7 +300,13 @@ def annotation(node: ast.expr | None) -> str:
             return "tuple[torch.Tensor, torch.Tensor]"
         return SIMPLE.get(node.attr, text if text.startswith("torch.") else "")
     if isinstance(node, ast.Subscript):
-        head = ast.unparse(node.value).rpartition(".")[2].replace("List", "list").replace("Tuple", "tuple").replace("Dict", "dict")
+        head = (
+            ast.unparse(node.value)
+            .rpartition(".")[2]
+            .replace("List", "list")
+            .replace("Tuple", "tuple")
+            .replace("Dict", "dict")
+        )
         items = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
         inner = ["..." if isinstance(i, ast.Constant) and i.value is ... else annotation(i) for i in items]
         return f"{head}[{', '.join(inner)}]" if head in WORDS and all(inner) else ""
@@ -170,7 +365,11 @@ def plain(value: object, canonical: dict[int, str]) -> str:
     if origin in (typing.Union, types.UnionType):
         return " | ".join(dict.fromkeys(inner))
     head = getattr(origin, "__name__", "")
-    return f"{head}[{', '.join(inner)}]" if head in ("tuple", "list", "dict", "set", "Iterator", "Iterable", "Generator", "Sequence") else ""
+    return (
+        f"{head}[{', '.join(inner)}]"
+        if head in ("tuple", "list", "dict", "set", "Iterator", "Iterable", "Generator", "Sequence")
+        else ""
+    )
 
 
 DOC = re.compile(r"^\s*(?:[\w.]+\s*)?\(.*?\)\s*->\s*([^\n]+)", re.S)
@@ -219,7 +418,13 @@ def main() -> None:
         parts = path.split(".")
         home = getattr(value, "__module__", "") or ""
         tail = getattr(value, "__name__", parts[-1])
-        return (parts[-1] != tail, any(part.startswith("_") for part in parts), len(parts), f"{home}.{tail}" != path, path)
+        return (
+            parts[-1] != tail,
+            any(part.startswith("_") for part in parts),
+            len(parts),
+            f"{home}.{tail}" != path,
+            path,
+        )
 
     groups: dict[int, list[str]] = {}
     for path, value in objects.items():
@@ -284,7 +489,9 @@ def class_rows(rows: dict[str, tuple[str, str]], path: str, cls: type, canonical
             bases.append(canonical[id(base)])
         elif base.__module__.startswith("torch"):
             members(rows, path, base, canonical)  # a private base: its members are the class's own
-            bases += [canonical[id(up)] for up in base.__mro__[1:] if id(up) in canonical and canonical[id(up)] not in bases]
+            bases += [
+                canonical[id(up)] for up in base.__mro__[1:] if id(up) in canonical and canonical[id(up)] not in bases
+            ]
         elif base is not object:
             bases.append(f"{base.__module__}.{base.__qualname__}")
     rows[path] = ("c", ", ".join(dict.fromkeys(bases)))

@@ -37,7 +37,18 @@ MAPPINGS = frozenset(
     {"dict", "Dict", "Mapping", "MutableMapping", "OrderedDict", "defaultdict", "DefaultDict", "Counter", "ChainMap"}
 )
 TRANSPARENT = frozenset(
-    {"Optional", "Final", "ClassVar", "Annotated", "Required", "NotRequired", "ReadOnly", "Awaitable", "Coroutine", "InitVar"}
+    {
+        "Optional",
+        "Final",
+        "ClassVar",
+        "Annotated",
+        "Required",
+        "NotRequired",
+        "ReadOnly",
+        "Awaitable",
+        "Coroutine",
+        "InitVar",
+    }
 )
 _BUILTIN_TYPES = frozenset({"str", "int", "float", "bool", "bytes", "complex", "object"})
 
@@ -129,7 +140,14 @@ class Annotations(Attributes):
         """Stub classes that say less than they seem to."""
         if not cls.scope.module.standard:
             return ()
-        if cls.qname in ("typing.Any", "typing_extensions.Any", "typing.Callable", "builtins.object", "typing.Hashable", "types.ModuleType"):
+        if cls.qname in (
+            "typing.Any",
+            "typing_extensions.Any",
+            "typing.Callable",
+            "builtins.object",
+            "typing.Hashable",
+            "types.ModuleType",
+        ):
             return UNKNOWN_VALUES
         if cls.qname in ("typing.LiteralString", "typing.AnyStr", "typing.Text"):
             return self.builtin("str")
@@ -152,7 +170,11 @@ class Annotations(Attributes):
             return (Callback(self.annotated(scope, items[-1]) if len(items) > 1 else UNKNOWN_VALUES),)
         if name == "Literal":
             return union([self.ev(scope, item) for item in items])
-        if name in SEQUENCES or name in MAPPINGS or name in ("tuple", "Tuple", "ContextManager", "AbstractContextManager"):
+        if (
+            name in SEQUENCES
+            or name in MAPPINGS
+            or name in ("tuple", "Tuple", "ContextManager", "AbstractContextManager")
+        ):
             found = self.ev(scope, head)
             if not any(type(value) is Class and not value.scope.module.standard for value in found):
                 return self._shaped(name, [self.annotated(scope, item) for item in items], items)

@@ -99,7 +99,10 @@ class Attributes(Evaluator):
                 found = self._external_base(base, name, None)
                 if found:
                     return found
-        if any(type(base) is External and not self.library.knows(base.qname) and base.qname not in MARKERS for base in self.mro(cls)):
+        if any(
+            type(base) is External and not self.library.knows(base.qname) and base.qname not in MARKERS
+            for base in self.mro(cls)
+        ):
             return self._assumed(cls, name)
         for base in self.mro(cls):  # set on instances only; a class used as one (registries) still answers
             if type(base) is Class and name in base.scope.more["attributes"]:
@@ -116,7 +119,9 @@ class Attributes(Evaluator):
 
     @staticmethod
     def _is_member(cls: Class, name: str) -> bool:
-        return not name.startswith("_") and all(item[0] not in ("def", "cls", "ann") for item in cls.scope.bindings[name])
+        return not name.startswith("_") and all(
+            item[0] not in ("def", "cls", "ann") for item in cls.scope.bindings[name]
+        )
 
     def _of_super(self, value: Super, name: str) -> Values:
         receiver = value.receiver

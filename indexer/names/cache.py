@@ -55,7 +55,9 @@ class FactsCache:
             for start in range(0, len(wanted), 500):
                 chunk = wanted[start : start + 500]
                 marks = ",".join("?" * len(chunk))
-                for blob, data in self._connection.execute(f"SELECT blob, data FROM facts WHERE blob IN ({marks})", chunk):
+                for blob, data in self._connection.execute(
+                    f"SELECT blob, data FROM facts WHERE blob IN ({marks})", chunk
+                ):
                     found[blob] = unpack(data)
         except (sqlite3.Error, ValueError, EOFError, TypeError):
             self._set_aside()

@@ -165,12 +165,16 @@ class Linker(Containers):
                 found = special(self, scope, args, keywords)
                 if found is not None:
                     return found
-            plain = self._plain_container(cls.scope.name) if cls.scope.module.name in ("builtins", "collections") else ()
+            plain = (
+                self._plain_container(cls.scope.name) if cls.scope.module.name in ("builtins", "collections") else ()
+            )
             if plain:
                 return plain
         return (cls.instance,)
 
-    def _call_instance(self, value: Instance, scope: Scope | None, args: tuple[Expr, ...], keywords: Keywords) -> Values:
+    def _call_instance(
+        self, value: Instance, scope: Scope | None, args: tuple[Expr, ...], keywords: Keywords
+    ) -> Values:
         methods = self.attribute(value, "__call__")
         methods = tuple(method for method in methods if method is not ANY)
         if not methods and self.derives(value.cls, MODULE):

@@ -542,13 +542,17 @@ class Evaluator(EvaluatorBase):
         return UNKNOWN_VALUES
 
     def _number(self, name: str, operator: str, rights: Values) -> Values:
-        floats = operator == "/" or name == "float" or any(
-            type(other) is Instance and other.cls.scope.name == "float" for other in rights
+        floats = (
+            operator == "/"
+            or name == "float"
+            or any(type(other) is Instance and other.cls.scope.name == "float" for other in rights)
         )
         if any(other is ANY or type(other) in (Result, ExternalInstance) for other in rights):
             return union([self.builtin("float" if floats else "int"), UNKNOWN_VALUES])
         for other in rights:  # 2 * [x], 2 * "x"
-            if operator == "*" and (type(other) in (Sequence, Row) or (type(other) is Instance and other.cls.scope.name == "str")):
+            if operator == "*" and (
+                type(other) in (Sequence, Row) or (type(other) is Instance and other.cls.scope.name == "str")
+            ):
                 return (other,)
         return self.builtin("float" if floats else "int")
 

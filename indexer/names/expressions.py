@@ -83,7 +83,10 @@ class ExpressionReader(State):
         line, column = func.lineno, func.col_offset
         end_line, end_column = func.end_lineno or line, func.end_col_offset or column
         if type(func) is ast.Attribute:
-            token_line, token = end_line, end_column - len(func.attr.encode()) if not self.ascii else end_column - len(func.attr)
+            token_line, token = (
+                end_line,
+                end_column - len(func.attr.encode()) if not self.ascii else end_column - len(func.attr),
+            )
         elif type(func) is ast.Name:
             token_line, token = line, column
         else:

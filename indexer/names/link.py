@@ -43,7 +43,7 @@ class Target:
     """One thing a site may call. ``source``: a definition of the source, else a name outside."""
 
     qname: str
-    kind: str  # function, method, class; "" outside
+    kind: str  # function, method, lambda, class; "" where it is not known or a function outside
     source: bool
     implied: bool = False  # a module's forward, a class's __init__
     guess: bool = False
@@ -110,8 +110,10 @@ class Sites:
         for value in values:
             if value is ANY:
                 partly = True
-            modelled = modelled or type(value) in (ExternalInstance, Callback, TypeOf) or (
-                type(value) is Bound and type(value.receiver) is ExternalInstance
+            modelled = (
+                modelled
+                or type(value) in (ExternalInstance, Callback, TypeOf)
+                or (type(value) is Bound and type(value.receiver) is ExternalInstance)
             )
             for target in self.called(value):
                 found.setdefault((target.qname, target.implied), target)
@@ -139,7 +141,8 @@ class Sites:
         elif kind is Bound:
             yield from self.called(value.func, depth)
         elif kind is External:
-            yield Target(value.qname, "", False, guess=value.guess)
+            known_class = not value.guess and self.linker.library.kind(value.qname) == "c"
+            yield Target(value.qname, "class" if known_class else "", False, guess=value.guess)
         elif kind is Class:
             yield from self._class(value)
         elif kind is Instance:
@@ -172,7 +175,8 @@ class Sites:
 
     def _class(self, cls: Class) -> Iterator[Target]:
         if cls.scope.module.standard:
-            yield Target(cls.qname, "", False)
+            # int(x) and super() are calls to everyone; Path(x) constructs.
+            yield Target(cls.qname, "" if cls.scope.module.name == "builtins" else "class", False)
             return
         yield Target(cls.qname, "class", True)
         for item in self.linker.attribute(cls.instance, "__init__"):
@@ -221,7 +225,14 @@ class Sites:
         return "unresolved-name"
 
 
-_ROOTS = {"par": "parameter", "el": "container", "ti": "container", "st": "container", "im": "missing-module", "exc": "unmodelled"}
+_ROOTS = {
+    "par": "parameter",
+    "el": "container",
+    "ti": "container",
+    "st": "container",
+    "im": "missing-module",
+    "exc": "unmodelled",
+}
 
 
 def _tag(binding: Expr) -> str:

@@ -14,7 +14,9 @@ class Module:
 
     __slots__ = ("_scopes", "facts", "name", "package", "path", "published", "standard", "stars")
 
-    def __init__(self, name: str, path: str, facts: FileFacts, standard: bool = False, published: str | None = None) -> None:
+    def __init__(
+        self, name: str, path: str, facts: FileFacts, standard: bool = False, published: str | None = None
+    ) -> None:
         self.name, self.path, self.facts, self.standard = name, path, facts, standard
         self.published = name if published is None else published
         self.package = path.endswith(("/__init__.py", "/__init__.pyi")) or path in ("__init__.py", "__init__.pyi")
@@ -58,7 +60,9 @@ class Module:
 class Modules:
     """Every module that can be imported, by name. Those of the standard library are loaded when first asked for."""
 
-    def __init__(self, files: Iterable[tuple[str, FileFacts]], roots: list[str], load: Callable[[str], Module | None]) -> None:
+    def __init__(
+        self, files: Iterable[tuple[str, FileFacts]], roots: list[str], load: Callable[[str], Module | None]
+    ) -> None:
         self.files: list[Module] = []
         self._by_name: dict[str, Module] = {}
         self._by_path: dict[str, Module] = {}

@@ -37,7 +37,9 @@ Row_ = Callable[["Linker", Scope, Arguments, Keywords], "Values | None"]
 
 def _super(linker: Linker, scope: Scope, args: Arguments, keywords: Keywords) -> Values | None:
     holder: Scope | None = scope
-    while holder is not None and not (holder.kind == "function" and isinstance(holder.owner, Function) and holder.owner.cls):
+    while holder is not None and not (
+        holder.kind == "function" and isinstance(holder.owner, Function) and holder.owner.cls
+    ):
         holder = holder.parent
     if holder is None or not isinstance(holder.owner, Function) or holder.owner.cls is None:
         return None
@@ -136,7 +138,11 @@ def _mapping(kind: str) -> Row_:
         keys: list[Values] = []
         others: list[Values] = []
         for item in args[:1]:
-            if item[0] == "L" and item[2] and all(pair[0] == "T" and len(pair[1]) == 2 and pair[1][0][0] == "s" for pair in item[2]):
+            if (
+                item[0] == "L"
+                and item[2]
+                and all(pair[0] == "T" and len(pair[1]) == 2 and pair[1][0][0] == "s" for pair in item[2])
+            ):
                 for pair in item[2]:
                     entries[pair[1][0][1]] = linker.ev(scope, pair[1][1])
                 continue

@@ -44,7 +44,20 @@ NONE = None_()
 class Scope:
     """A scope of a file: where names are looked up."""
 
-    __slots__ = ("bindings", "end_line", "index", "kind", "line", "memo", "module", "more", "name", "owner", "parent", "symbol")
+    __slots__ = (
+        "bindings",
+        "end_line",
+        "index",
+        "kind",
+        "line",
+        "memo",
+        "module",
+        "more",
+        "name",
+        "owner",
+        "parent",
+        "symbol",
+    )
 
     def __init__(self, module: Module, index: int, fact: tuple[Any, ...], parent: Scope | None) -> None:
         self.module, self.index, self.parent = module, index, parent
@@ -199,7 +212,7 @@ class ModuleRef:
 class Sequence:
     """A list, set, iterator or other collection: what its elements may be, whatever the position."""
 
-    __slots__ = ("kind", "items")
+    __slots__ = ("items", "kind")
 
     def __init__(self, kind: str, items: Values) -> None:
         self.kind, self.items = kind, items

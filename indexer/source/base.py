@@ -25,17 +25,32 @@ class Tree(ABC):
         self.location = location  # absolute folder on this machine; for messages and cache keys, never for records
         self.skipped: list[tuple[str, str]] = []  # (path, why)
         self.modified = False
-        self.repository_key = location  # what a store is keyed by: the same for two views of one repository
+        self.repository_key = location  # name and digest: the same for every view and clone of one repository
+        self.remote: str | None = None  # URL without credentials
         self._folders: set[str] | None = None
+        self._digest: str | None = None
+
+    @property
+    def display(self) -> str:
+        """A short form for people."""
+        short = self.commit[:12] if self.commit else self.digest[:12]
+        return f"{self.name} {short}{' (modified)' if self.modified else ''}"
+
+    def history(self) -> dict[str, str | int | list[str]]:
+        """Parents, time, subject and refs of a commit; empty for a folder."""
+        return {}
 
     @property
     def digest(self) -> str:
         """A digest of what a folder holds. Commits need none, theirs is the sha."""
+        if self._digest is not None:
+            return self._digest
         total = hashlib.sha1(usedforsecurity=False)
         for path in self.paths():
             if path.endswith(TEXT_SUFFIXES):
                 total.update(f"{path}\0{self.blob(path)}\n".encode())
-        return total.hexdigest()
+        self._digest = total.hexdigest()
+        return self._digest
 
     @abstractmethod
     def paths(self) -> list[str]:

@@ -40,6 +40,7 @@ class CommitTree(Tree):
         self.skipped = sorted((path, SKIPPED_MODES[mode]) for mode, _, path in entries if mode in SKIPPED_MODES)
         self._paths = sorted(self._blobs)
         self._objects = ObjectReader(repository)
+        self._repository = repository
 
     def paths(self) -> list[str]:
         return self._paths
@@ -62,6 +63,31 @@ class CommitTree(Tree):
 
     def close(self) -> None:
         self._objects.close()
+
+    def history(self) -> dict[str, str | int | list[str]]:
+        """Read from the commit object itself, and refs from their list: neither runs anything of the repository."""
+        assert self.commit is not None
+        found: dict[str, str | int | list[str]] = {}
+        head, _, message = (self._repository.output("cat-file", "commit", self.commit) or b"").partition(b"\n\n")
+        parents = []
+        for line in head.split(b"\n"):
+            name, _, value = line.partition(b" ")
+            if name == b"parent":
+                parents.append(value.decode())
+            elif name == b"committer":
+                stamp = value.rpartition(b"> ")[2].split(b" ")[0]
+                if stamp.isdigit():
+                    found["time"] = int(stamp)
+        if parents:
+            found["parents"] = parents
+        subject = message.partition(b"\n")[0].decode("utf-8", "replace").strip()
+        if subject:
+            found["subject"] = subject[:200]
+        refs = self._repository.output("for-each-ref", "--points-at", self.commit, "--format=%(refname:short)")
+        names = sorted((refs or b"").decode("utf-8", "replace").split())
+        if names:
+            found["refs"] = names
+        return found
 
     def _checked(self, path: str, data: bytes | None) -> bytes | None:
         if data is None and not any(path == known for known, _ in self.skipped):

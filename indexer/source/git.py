@@ -6,7 +6,9 @@ Only plumbing that reads objects is used. The git directory is always given expl
 
 from __future__ import annotations
 
+import hashlib
 import os
+import re
 import subprocess
 from dataclasses import dataclass
 from pathlib import Path
@@ -106,14 +108,53 @@ class Repository:
         return Path((self.top or self.git_dir) / os.fsdecode(found.rstrip(b"\n"))).resolve()
 
     @property
+    def folder_name(self) -> str:
+        """Name of the repository's folder; of the main one for a linked work tree."""
+        common = self.real_git_dir
+        if common.name == ".git":
+            return common.parent.name
+        return (self.top or self.git_dir).name.removesuffix(".git")
+
+    @property
     def object_format(self) -> str:
         """``sha1`` or ``sha256``."""
         found = self.output("rev-parse", "--show-object-format")
         return found.decode().strip() if found else "sha1"
 
     @property
+    def identity(self) -> str:
+        """A digest that clones of one repository share: of the remote's URL, else of the root commit, else of the place.
+
+        A clone of a local repository has that one's identity.
+        """
+        return self._identity(4)
+
+    def _identity(self, depth: int) -> str:
+        url = self.remote_url
+        if url is not None:
+            local = Path(url.removeprefix("file://"))
+            if depth and "@" not in url and local.is_dir():
+                found = find_repository(local.resolve())
+                if found is not None and found != self:
+                    return found._identity(depth - 1)
+            return short_digest(plain_url(url))
+        roots = self.output("rev-list", "--max-parents=0", "HEAD")
+        if roots and not (self.real_git_dir / "shallow").exists():
+            return short_digest(min(roots.decode().split()))
+        return short_digest(str(self.real_git_dir))
+
+    @property
     def remote_name(self) -> str | None:
-        """Last part of the remote's URL, ``origin`` first, without ``.git``."""
+        """Last part of the remote's URL, without ``.git``."""
+        url = self.remote_url
+        if url is None:
+            return None
+        tail = url.rstrip("/").removesuffix("/.git").replace("\\", "/").replace(":", "/").rpartition("/")[2]
+        return tail.removesuffix(".git") or None
+
+    @property
+    def remote_url(self) -> str | None:
+        """The remote's URL as configured, ``origin`` first. May hold credentials: see :func:`plain_url`."""
         listed = self.output("config", "--local", "-z", "--get-regexp", r"^remote\..*\.url$") or b""
         urls: dict[str, str] = {}
         for item in listed.decode("utf-8", "replace").split("\0"):
@@ -122,9 +163,22 @@ class Repository:
                 urls.setdefault(key, url)
         if not urls:
             return None
-        url = urls.get("remote.origin.url") or urls[min(urls)]
-        tail = url.rstrip("/").removesuffix("/.git").replace("\\", "/").replace(":", "/").rpartition("/")[2]
-        return tail.removesuffix(".git") or None
+        return urls.get("remote.origin.url") or urls[min(urls)]
+
+
+def plain_url(url: str) -> str:
+    """A URL without credentials, scheme and suffix: equal for the ways one remote is written."""
+    plain = re.sub(r"^[a-z+]+://", "", url.rstrip("/"), flags=re.I).rpartition("@")[2]
+    return plain.removesuffix(".git").replace(":", "/").lower()
+
+
+def without_credentials(url: str | None) -> str | None:
+    """The URL without user and password."""
+    return re.sub(r"^([a-z+]+://)[^/@]*@", r"\1", url, flags=re.I) if url is not None else None
+
+
+def short_digest(text: str) -> str:
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:12]
 
 
 def find_repository(folder: Path) -> Repository | None:

@@ -19,6 +19,8 @@ REASONS: dict[str, str] = {
     "random": "drawn at random at run time",
     "time": "read from a clock",
     "unresolved-name": "a name that nothing binds",
+    "attribute": "an attribute that nothing in the source, the standard library or a table gives its owner",
+    "container": "an element of a container whose elements are not known",
     "error": "evaluating it raises",
     "internal": "an internal fault of cgx, recorded",
 }

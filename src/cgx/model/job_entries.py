@@ -171,8 +171,10 @@ class _Writer:
                 section, order, "UnresolvedEntry", job_fields.UNRESOLVED, entry, where, entry["name"], extra
             )
             reason = str(node.properties.get("reason", "internal"))
-            self.delta.nodes.append(Node("Reason", reason, {"name": reason, "doc": REASONS.get(reason, "")}))
-            self.delta.edges.append(Edge("BECAUSE", node.id, reason))
+            # not the bare word: a module outside may have its name (time, random)
+            reason_id = f"reason:{reason}"
+            self.delta.nodes.append(Node("Reason", reason_id, {"name": reason, "doc": REASONS.get(reason, "")}))
+            self.delta.edges.append(Edge("BECAUSE", node.id, reason_id))
 
     def id(self, entry: str) -> str:
         return f"{self.job}/{entry}"

@@ -148,7 +148,7 @@ STATIC_NODES: tuple[NodeKind, ...] = (
         "Reason",
         "static",
         "Why something is not known: one row of the table of reasons.",
-        "the reason's word",
+        "'reason:<word>', since an External may have the word's name",
         (text("name", "the reason's word", True), text("doc", "what it means")),
     ),
     NodeKind(

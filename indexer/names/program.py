@@ -1,0 +1,54 @@
+"""All facts of a tree, linked: what passes and questions about names work on."""
+
+from __future__ import annotations
+
+import gc
+from dataclasses import dataclass, field
+
+from cgx.indexer.names.cache import FactsCache
+from cgx.indexer.names.calls import Linker
+from cgx.indexer.names.harvest import Harvest, harvest
+from cgx.indexer.names.link import FileAnswers, Sites
+from cgx.indexer.names.modules import Modules
+from cgx.indexer.names.stdlib import StandardLibrary
+from cgx.indexer.source import Tree, source_roots
+from cgx.indexer.source.deep import run_deep
+
+
+@dataclass(slots=True)
+class Program:
+    """``answers`` holds every file's call sites in path order."""
+
+    harvest: Harvest
+    modules: Modules
+    linker: Linker
+    sites: Sites
+    answers: list[FileAnswers] = field(default_factory=list)
+    faults: list[tuple[str, str]] = field(default_factory=list)
+
+
+def load(tree: Tree, cache: FactsCache | None = None, jobs: int = 0) -> Program:
+    """Facts and a linker, with no site answered yet."""
+    own = cache or FactsCache()
+    found = harvest(tree, own, jobs)
+    modules = Modules(found.files, source_roots(tree), StandardLibrary(own))
+    linker = Linker(modules)
+    return Program(found, modules, linker, Sites(linker), faults=list(found.faults))
+
+
+def link(program: Program) -> Program:
+    """Answer every call site, file by file in path order, so that the same tree always gives the same answers."""
+    collecting = gc.isenabled()
+    gc.disable()
+    try:
+        for module in program.modules.files:
+            if program.linker.depth:
+                program.linker.depth = 0
+            try:
+                program.answers.append(run_deep(lambda module=module: program.sites.file(module)))  # type: ignore[misc]
+            except Exception as error:  # one file's fault must not lose the others
+                program.faults.append((module.path, f"{type(error).__name__}: {error}"))
+    finally:
+        if collecting:
+            gc.enable()
+    return program

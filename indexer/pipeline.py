@@ -1,0 +1,155 @@
+"""From a source tree to the store: the ordered passes, and what ``cgx index`` says of them."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from cgx.indexer.names.cache import FactsCache
+from cgx.indexer.names.program import Program, link, load
+from cgx.indexer.passes.commit_nodes import commit_delta, generator, reason_nodes
+from cgx.indexer.passes.figures import Figures, count
+from cgx.indexer.passes.identity import commit_id, repository_id
+from cgx.indexer.passes.static_graph import FileGraph, Identities, file_version, links_of, mark_definitions
+from cgx.indexer.source.base import Tree
+from cgx.model.facts import GraphDelta
+
+if TYPE_CHECKING:
+    from cgx.store.base import Store
+
+Progress = Callable[[str], None]
+
+
+@dataclass(slots=True)
+class Work:
+    """What the passes hand on to each other."""
+
+    tree: Tree
+    store: Store
+    cache: FactsCache
+    jobs: int
+    deep: float
+    say: Progress
+    program: Program | None = None
+    identities: Identities | None = None
+    delta: GraphDelta = field(default_factory=GraphDelta)
+    versions: list[str] = field(default_factory=list)
+    figures: Figures = field(default_factory=Figures)
+
+
+def read_facts(work: Work) -> None:
+    """Facts of every file, from the cache or made."""
+    work.program = load(work.tree, work.cache, work.jobs)
+    made = work.program.harvest.made
+    work.say(f"read {len(work.program.harvest.files)} files, {made} of them anew")
+
+
+def link_calls(work: Work) -> None:
+    """Tier 1: targets of every call site."""
+    assert work.program is not None
+    link(work.program)
+
+
+def ask_jedi(work: Work) -> None:
+    """Tier 2: Jedi on sites that tier 1 left open, inside its budget."""
+    assert work.program is not None
+    if work.deep <= 0:
+        return
+    from cgx.indexer.names.second_tier import settle
+
+    work.figures.jedi_asked, work.figures.jedi = settle(work.tree, work.program, work.deep)
+    if work.figures.jedi_asked:
+        work.say(f"Jedi settled {work.figures.jedi} of {work.figures.jedi_asked} open call sites")
+
+
+def build_graph(work: Work) -> None:
+    """Versions of files that the store does not have yet, and the identities they point to."""
+    program = work.program
+    assert program is not None
+    identities = work.identities = Identities(repository_id(work.tree))
+    mark_definitions(program.modules.files, identities)
+    rows = []
+    for file in program.answers:
+        links = links_of(file.module, program.linker)
+        blob = program.harvest.blobs[file.module.path]
+        version = file_version(file, links, blob, identities)
+        rows.append((file, links, version, blob))
+    work.versions = [version for _, _, version, _ in rows]
+    missing = work.store.missing("File", work.versions)
+    for file, links, version, blob in rows:
+        if version in missing:
+            made = FileGraph(file, links, version, blob, identities).build()
+            work.delta.extend(made.nodes, made.edges)
+    work.figures.written = len(missing)
+
+
+def write_graph(work: Work) -> None:
+    """One write: the new versions, then the commit that holds them."""
+    assert work.program is not None and work.identities is not None
+    count(work.program, work.tree, work.figures)
+    commit = commit_delta(work.tree, work.versions, work.figures.on_commit())
+    nodes = [*reason_nodes(), *work.identities.nodes.values(), *work.delta.nodes, *commit.nodes]
+    delta = GraphDelta(nodes, [*work.delta.edges, *commit.edges])
+    scope = commit_id(work.tree)
+    if work.store.has("Commit", scope):
+        work.store.replace(scope, delta)
+    else:
+        work.store.write(delta)
+
+
+PASSES: tuple[Callable[[Work], None], ...] = (read_facts, link_calls, ask_jedi, build_graph, write_graph)
+"""Every pass of ``cgx index``, in order. Each reads what those before it left in ``Work``."""
+
+
+def index_tree(
+    tree: Tree,
+    store: Store,
+    *,
+    jobs: int = 0,
+    deep: float = 0.0,
+    cache: FactsCache | None = None,
+    say: Progress | None = None,
+) -> Figures:
+    """Index one tree into a store. A commit that is there, made by this very version, is only read back."""
+    begin = time.perf_counter()
+    known = known_figures(store, commit_id(tree), deep)
+    if known is not None:
+        known.seconds = time.perf_counter() - begin
+        return known
+    own = cache or FactsCache()
+    work = Work(tree, store, own, jobs, deep, say or (lambda text: None))
+    try:
+        for step in PASSES:
+            step(work)
+    finally:
+        if cache is None:
+            own.close()
+    work.figures.seconds = time.perf_counter() - begin
+    return work.figures
+
+
+def known_figures(store: Store, commit: str, deep: float) -> Figures | None:
+    """Figures of a commit that is indexed in full by this version, or None."""
+    rows = store.run(
+        "MATCH (c:Commit {id: $id}) RETURN c.complete AS complete, c.generator AS generator, c.files AS files, "
+        "c.lines AS lines, c.sites AS sites, c.resolved AS resolved, c.external AS external, c.unresolved AS unresolved, "
+        "c.skipped AS skipped ORDER BY c.id",
+        {"id": commit},
+    ).dicts()
+    if not rows or not rows[0]["complete"] or rows[0]["generator"] != generator():
+        return None
+    row: dict[str, Any] = rows[0]
+    figures = Figures(unchanged=True)
+    for name in ("files", "lines", "sites", "resolved", "external", "unresolved"):
+        setattr(figures, name, row[name] or 0)
+    figures.skipped = list(row["skipped"] or ())
+    return figures
+
+
+def run_index(**options: Any) -> int:
+    """The command; see :mod:`cgx.indexer.indexing`."""
+    from cgx.indexer.indexing import run
+
+    return run(**options)
