@@ -351,7 +351,7 @@ class Evaluator(EvaluatorBase):
 
     def _ev_parameter(self, scope: Scope, expr: Expr) -> Values:
         function = scope.owner
-        name, how, hint, default = scope.more["parameters"][expr[1]]
+        _, how, hint, default = scope.more["parameters"][expr[1]]
         if isinstance(function, Function) and function.cls is not None and expr[1] == 0 and scope.more.get("self"):
             decorators = scope.more.get("decorators", ())
             if any(item[-1] == "classmethod" for item in decorators) or function.scope.name in (

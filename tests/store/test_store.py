@@ -31,7 +31,7 @@ def test_what_is_written_is_read_back(filled: Store):
     assert filled.has("Symbol", "toy:model.GPT")
     assert not filled.has("Class", "toy:model.GPT")
     assert filled.ids("Commit") == {sample.OLD, sample.NEW}
-    assert filled.missing("Reason", ["data", "nope"]) == {"nope"}
+    assert filled.missing("Reason", ["reason:data", "nope"]) == {"nope"}
 
 
 def test_writing_twice_changes_nothing(filled: Store):

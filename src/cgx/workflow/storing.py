@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from cgx import __version__
+from cgx.indexer.passes.identity import commit_id, repository_id
 from cgx.model.facts import Edge, GraphDelta, Node
 from cgx.model.job_entries import job_delta
 
@@ -23,19 +24,10 @@ def store_job(store: Store, tree: Any, rows: JobRows) -> str:
     return job
 
 
-def commit_id(tree: Any) -> str:
-    """The id of the state that was read, as the schema has it."""
-    if tree.commit is None:
-        return f"tree:{tree.digest}"
-    if tree.modified:
-        return f"{tree.commit}+{tree.digest}"
-    return f"{tree.commit}:{tree.prefix}" if tree.prefix else str(tree.commit)
-
-
 def _commit(tree: Any, commit: str) -> GraphDelta:
     """A commit that was read but not indexed: the job has to hang on something."""
     delta = GraphDelta()
-    repository = f"{tree.name}:{tree.prefix}" if tree.prefix else str(tree.name)
+    repository = repository_id(tree)
     properties: dict[str, Any] = {
         "name": (tree.commit or commit)[:12],
         "repository": repository,
