@@ -330,6 +330,27 @@ def _read(by: str, dtype_place: int, shape_known: bool = False) -> Handler:
     return call
 
 
+def _member(name: str) -> Handler:
+    """``tolist``, ``item`` of an array whose elements are known."""
+
+    def call(interp: Any, site: Any, args: Args, kwargs: Kwargs) -> Value:
+        owner = args[0]
+        if not isinstance(owner, TensorValue) or owner.library != "numpy":
+            return NotImplemented
+        const = owner.const
+        if const is None or (name == "item" and isinstance(const, tuple) and len(const) != 1):
+            return Unknown(site.text, "data", site.anchor, "list" if name == "tolist" else "")
+        if name == "item":
+            return const[0] if isinstance(const, tuple) else const
+        return _listed(const)
+
+    return call
+
+
+def _listed(const: Any) -> Value:
+    return ListValue([_listed(item) for item in const]) if isinstance(const, tuple) else const
+
+
 def _finfo(interp: Any, site: Any, args: Args, kwargs: Kwargs) -> Value:
     return interp.call(External("torch.finfo"), [DType(dtype_of(args[0]) or "float64")], {}, site)
 
@@ -428,6 +449,8 @@ ENTRIES: dict[str, Handler] = {
     "numpy.save": nothing,
     "numpy.savez": nothing,
     "numpy.savetxt": nothing,
+    "numpy.ndarray.tolist": _member("tolist"),
+    "numpy.ndarray.item": _member("item"),
     "numpy.finfo": _finfo,
     "numpy.iinfo": _iinfo,
     "numpy.dtype": _dtype,

@@ -12,13 +12,18 @@ from cgx.indexer.interpreter.values import Unknown, Value
 MAX_TEXT = 8_000_000  # bytes of a file that is taken as a constant
 
 
+def start_folder(interp: Any) -> str:
+    """The folder of the tree in which the job starts; "" for its root."""
+    plan = getattr(getattr(interp, "trace", None), "plan", None)
+    return str(getattr(plan, "cwd", "") or "")
+
+
 def candidates(interp: Any, text: str) -> list[str]:
     """Paths in the tree that a text may mean: from the folder the job starts in, then from the root."""
     clean = text.removeprefix("file://")
     if clean.startswith("/"):
         return []
-    cwd = getattr(interp, "cwd", "") or ""
-    paths = [posixpath.normpath(posixpath.join(cwd, clean)), posixpath.normpath(clean)]
+    paths = [posixpath.normpath(posixpath.join(start_folder(interp), clean)), posixpath.normpath(clean)]
     return [path for path in dict.fromkeys(paths) if not path.startswith("..")]
 
 
@@ -33,11 +38,22 @@ def is_folder(interp: Any, text: str) -> bool:
 
 def given(interp: Any, text: str) -> str | None:
     """The name under which the user gave this file (``--file``), or a launch script wrote it."""
-    files = getattr(interp, "files", None) or {}
+    files = files_given(interp)
     for name in (text, *candidates(interp, text)):
         if name in files:
             return str(name)
     return None
+
+
+def files_given(interp: Any) -> dict[str, Any]:
+    """Name -> bytes, text or a path: what ``--file`` gives, and what a launch script writes."""
+    plan = getattr(getattr(interp, "trace", None), "plan", None)
+    return {**(getattr(plan, "files", None) or {}), **(getattr(interp, "files", None) or {})}
+
+
+def env_trees(interp: Any) -> list[Any]:
+    """The third-party trees of ``--env``."""
+    return list(getattr(getattr(interp, "sources", None), "env", ()))
 
 
 def read_bytes(interp: Any, path: Value) -> bytes | None:
@@ -47,19 +63,14 @@ def read_bytes(interp: Any, path: Value) -> bytes | None:
         return None
     name = given(interp, text)
     if name is not None:
-        reader = getattr(interp, "read_given", None)
-        data = reader(name) if reader is not None else interp.files[name]
-        if isinstance(data, str | Path):
-            data = Path(data).read_bytes()
-        return bytes(data)
+        held = files_given(interp)[name]
+        return held.read_bytes() if isinstance(held, Path) else held.encode() if isinstance(held, str) else bytes(held)
     found = locate(interp, text)
     if found is not None:
         data = interp.tree.read(found)
     else:
         # A file beside third-party source (a package's default.yaml), read through --env.
-        data = next(
-            (held for tree in getattr(interp, "env_trees", ()) if (held := tree.read(posixpath.normpath(text)))), None
-        )
+        data = next((held for tree in env_trees(interp) if (held := tree.read(posixpath.normpath(text)))), None)
     return data if data is not None and len(data) <= MAX_TEXT else None
 
 
@@ -72,7 +83,7 @@ def exists(interp: Any, path: Value, folders: bool = True, files: bool = True) -
         return files
     if is_folder(interp, text):
         return folders
-    for tree in getattr(interp, "env_trees", ()):
+    for tree in env_trees(interp):
         clean = posixpath.normpath(text)
         if tree.exists(clean):
             return files

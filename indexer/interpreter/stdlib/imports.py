@@ -135,7 +135,7 @@ def parameters(function: FunctionValue) -> list[tuple[str, str, Value, ast.expr 
 def _signature(interp: Any, site: Any, args: Args, kwargs: Kwargs) -> Value:
     function, bound = function_of(args[0])
     if function is None:
-        fields = _dataclass_parameters(args[0])
+        fields = _dataclass_parameters(args[0]) or _external_parameters(args[0])
         return (
             derived(site, args, "", "missing-module")
             if fields is None
@@ -163,6 +163,24 @@ def _dataclass_parameters(value: Value) -> DictValue | None:
     if not (isinstance(value, ClassValue) and "dataclass" in value.info):
         return None
     rows = {name: Opaque(PARAMETER, {"name": name, "default": EMPTY}) for name in value.info["dataclass"]}
+    return DictValue(dict(rows), kind="OrderedDict")
+
+
+def _external_parameters(value: Value) -> DictValue | None:
+    """The parameters of a modelled name, as its table's signature lists them."""
+    if not isinstance(value, External):
+        return None
+    from cgx.indexer.ops import layers, registry
+    from cgx.indexer.overlays import OVERLAYS
+
+    row = layers.layer(value.qname) or registry.find(value.qname)
+    text = row.signature if row is not None else None
+    for table in OVERLAYS:
+        text = getattr(table, "SIGNATURES", {}).get(value.qname, text)
+    if text is None:
+        return None
+    names = [part.partition("=")[0].strip(" *") for part in (text.split(",") if "," in text else text.split())]
+    rows = {name: Opaque(PARAMETER, {"name": name, "default": Unknown(name, "unmodelled")}) for name in names if name}
     return DictValue(dict(rows), kind="OrderedDict")
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from cgx.indexer.interpreter.stdlib import paths
 from cgx.indexer.interpreter.stdlib.files import open_path
-from cgx.indexer.interpreter.stdlib.files_in_tree import candidates, missing, read_bytes
+from cgx.indexer.interpreter.stdlib.files_in_tree import candidates, missing, read_bytes, start_folder
 from cgx.indexer.interpreter.stdlib.support import (
     PATH_CLASS,
     Args,
@@ -183,7 +183,7 @@ METHODS: dict[str, Handler] = {
 ENTRIES: dict[str, Handler] = {
     **dict.fromkeys(ALIASES, _path),
     **{f"{PATH_CLASS}.{name}": handler for name, handler in METHODS.items()},
-    "pathlib.Path.cwd": lambda interp, site, args, kwargs: make_path(getattr(interp, "cwd", "") or "."),
+    "pathlib.Path.cwd": lambda interp, site, args, kwargs: make_path(start_folder(interp) or "."),
     "pathlib.Path.home": unknown("environment", "path"),
 }
 

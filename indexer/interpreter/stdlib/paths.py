@@ -7,7 +7,7 @@ import posixpath
 from collections.abc import Callable
 from typing import Any
 
-from cgx.indexer.interpreter.stdlib.files_in_tree import candidates, exists
+from cgx.indexer.interpreter.stdlib.files_in_tree import candidates, exists, start_folder
 from cgx.indexer.interpreter.stdlib.support import (
     Args,
     Handler,
@@ -71,7 +71,7 @@ def absolute(text: str) -> str:
 
 
 def _getcwd(interp: Any, site: Any, args: Args, kwargs: Kwargs) -> Value:
-    return getattr(interp, "cwd", "") or "."
+    return start_folder(interp) or "."
 
 
 def listdir(interp: Any, site: Any, args: Args, kwargs: Kwargs) -> Value:

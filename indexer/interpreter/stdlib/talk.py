@@ -22,13 +22,19 @@ HIDDEN = ("debug", "trace")
 
 
 def shown(interp: Any, site: Any, args: Args, kwargs: Kwargs) -> Value:
+    """A log call: its arguments become text."""
+    turned_to_text(interp, site, args, kwargs)
+    interp.event("log", site, author="stdlib.talk", what=site.text)
+    return None
+
+
+def turned_to_text(interp: Any, site: Any, args: Args, kwargs: Kwargs) -> Value:
     """A call that turns its arguments into text."""
     transfer = getattr(interp, "transfer", None)
     for value in [*args, *kwargs.values()]:
         for part in walk_values(value) if not isinstance(value, Opaque) else ():
             if isinstance(part, TensorValue) and transfer is not None:
                 transfer("print", part, site)
-    interp.event("log", site, author="stdlib.talk", what=site.text)
     return None
 
 
@@ -166,10 +172,10 @@ ENTRIES: dict[str, Handler] = {
     f"{BAR}.__bool__": constant(True),
     f"{BAR}.__enter__": first,
     f"{BAR}.__exit__": nothing,
-    f"{BAR}.set_postfix": shown,
-    f"{BAR}.set_postfix_str": shown,
-    f"{BAR}.set_description": shown,
-    f"{BAR}.set_description_str": shown,
+    f"{BAR}.set_postfix": turned_to_text,
+    f"{BAR}.set_postfix_str": turned_to_text,
+    f"{BAR}.set_description": turned_to_text,
+    f"{BAR}.set_description_str": turned_to_text,
     f"{BAR}.write": shown,
     **{f"{BAR}.{name}": nothing for name in ("update", "close", "refresh", "reset", "clear", "display", "unpause")},
     "tqdm.tqdm.write": shown,
