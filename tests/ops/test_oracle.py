@@ -154,7 +154,7 @@ def agree_ops(row: LayerRow, module: Any, bound: dict[str, Any], call: str) -> N
     attrs = {**row.attributes(bound), "training": True}
     tails = [name.rpartition(".")[2] for name in seen if name and not name.endswith(("__get__", ".dim", ".size"))]
     ours = [name.rpartition(".")[2] for name in row.ops(attrs, tensors, args, kwargs)]
-    if row.name.endswith(("ReLU6", "CrossMapLRN2d")):
+    if row.name.endswith(("ReLU6", "CrossMapLRN2d")) or row.name.startswith("einops."):
         return  # hardtanh inside; a dozen old ops inside
     assert ours == tails, (ours, tails)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from cgx.indexer.interpreter.values import DictValue, Value
-from cgx.indexer.ops.einops_rules import given_axes, rearranged
+from cgx.indexer.ops.einops_rules import given_axes, rearranged, sides
 from cgx.indexer.ops.layers.rows import LayerCall, LayerRow, layer
 from cgx.indexer.ops.shapes import Shape
 from cgx.indexer.ops.tensors import size
@@ -28,10 +28,14 @@ def _layer_axes(fixed: tuple[str, ...]) -> Any:
 def _mix_parameters(bound: Any) -> dict[str, Shape]:
     """EinMix: shapes of its weight and bias by name of the axes."""
     lengths = {name: size(value) for name, value in bound.items() if name not in ("pattern", "weight_shape", "bias_shape")}
-    found: dict[str, Shape] = {}
-    for name, key in (("weight", "weight_shape"), ("bias", "bias_shape")):
-        text = bound.get(key)
-        found[name] = tuple(lengths.get(part) for part in text.split()) if isinstance(text, str) else None
+    weight, bias = bound.get("weight_shape"), bound.get("bias_shape")
+    pattern = bound.get("pattern")
+    found: dict[str, Shape] = {"weight": None, "bias": None}
+    if isinstance(weight, str):
+        found["weight"] = tuple(lengths.get(part) for part in weight.split())
+    if isinstance(bias, str) and isinstance(pattern, str):  # one place for each axis of the output
+        kept = bias.split()
+        found["bias"] = tuple(lengths.get(name) if name in kept else 1 for name in sides(pattern)[1].names)
     return found
 
 
