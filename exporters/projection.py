@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
-from importlib import resources
 from typing import TYPE_CHECKING, Any
 
+from cgx import queries
 from cgx.errors import Fault
 from cgx.exporters import computation_graph, execution_schedule
 
@@ -15,14 +15,14 @@ if TYPE_CHECKING:
 
 def project(store: Store, job: str) -> dict[str, dict[str, Any]]:
     """File name -> record, for what the store holds of the job."""
-    found = store.run(query("record_job"), {"job": job}).dicts()
+    found = store.run(queries.get("record_job").text, {"job": job}).dicts()
     if not found:
         raise Fault(f"the store holds no job {job}", "exporters.projection")
     head = found[0]
     header = json.loads(head["header"])
     sections: dict[str, list[dict[str, Any]]] = {}
     items: list[str] = []
-    for section, _, item, entry in store.run(query("record_entries"), {"job": job}).rows:
+    for section, _, item, entry in store.run(queries.get("record_entries").text, {"job": job}).rows:
         sections.setdefault(section, []).append(json.loads(entry))
         if section == "compute":
             items.append(item)
@@ -44,8 +44,3 @@ def _compute(listed: dict[str, bool], entries: list[tuple[str, dict[str, Any]]])
         mine = [entry for item, entry in entries if item == key]
         made[key] = mine if several else mine[0]
     return made
-
-
-def query(name: str) -> str:
-    """The text of a shipped query."""
-    return resources.files("cgx.queries").joinpath(f"{name}.cypher").read_text(encoding="utf-8")

@@ -13,12 +13,18 @@ from pathlib import Path
 from typing import Any
 
 from cgx import __version__
-from cgx.indexer.interpreter.trace import Node, Trace
+from cgx.errors import UserError
+from cgx.indexer.interpreter.trace import Trace
 from cgx.indexer.passes.fold.graph import GraphRows, fold
 from cgx.indexer.passes.fold.scope import innermost_step
+from cgx.indexer.passes.schedule import Schedule, schedule
 from cgx.indexer.source import Tree
 
 Row = dict[str, Any]
+EMPTY_SCHEDULE: Row = {
+    "phases": [], "data_path": [], "host_device": {"copies": [], "syncs": []}, "device_device": [], "compute": {}, "overlap": [],
+    "loops": [], "unresolved": [],
+}  # fmt: skip
 
 
 @dataclass(slots=True)
@@ -33,8 +39,6 @@ class JobRequest:
     mode: str | None = None
     deep: float = 10.0
     strict: bool = False
-    graph: bool = True
-    schedule: bool = True
 
 
 @dataclass(slots=True)
@@ -96,16 +100,31 @@ def _read_launch(tree: Tree, envs: Sequence[Tree], request: JobRequest, outside:
     assert request.launch is not None
     plan = parse_launch(request.launch, tree, envs, request.sets)
     trace = run_job(tree, list(envs), plan, _options(request))
-    step: Sequence[Node] = innermost_step(trace)
-    rows = fold(trace, step)
+    timing = _timing(trace, tree, request)
+    rows = fold(trace, timing.step or innermost_step(trace), timing.graphs)
     header = _header(tree, request, outside, trace)
-    header.update(launch=list(plan.words), job_type="training")
+    header.update(launch=list(plan.words), job_type=timing.job_type)
+    if timing.entrypoint is not None:
+        header["entrypoint"] = str(timing.entrypoint)
     if request.inputs:
         header["inputs"] = list(request.inputs)
     if request.mode:
         header["mode"] = request.mode
     header["assumed"] = {**{name: plain(value) for name, value in plan.assumed.items()}, **header["assumed"]}
-    return JobRows(_ordered(header), _graph(rows), None, trace, list(plan.problems))
+    return JobRows(_ordered(header), _graph(rows), timing.rows, trace, list(plan.problems))
+
+
+def _timing(trace: Trace, tree: Tree, request: JobRequest) -> Schedule:
+    """The schedule; an internal fault in it is recorded, and the graph is still made."""
+    try:
+        return schedule(trace, tree)
+    except UserError:
+        raise
+    except Exception as error:
+        if request.strict:
+            raise
+        trace.faults.append(("schedule passes", f"{type(error).__name__}: {error}"))
+        return Schedule("training", None, rows=EMPTY_SCHEDULE)
 
 
 def _options(request: JobRequest) -> Any:

@@ -96,9 +96,15 @@ def read(request: Request) -> Iterator[tuple[JobRows, Any]]:
     from cgx.indexer.source import open_tree
 
     asked = JobRequest(
-        request.launch, request.build, request.inputs, request.sets, request.files, request.mode, request.deep, request.strict,
-        graph=request.only != "schedule", schedule=request.only != "graph",
-    )  # fmt: skip
+        request.launch,
+        request.build,
+        request.inputs,
+        request.sets,
+        request.files,
+        request.mode,
+        request.deep,
+        request.strict,
+    )
     with ExitStack() as stack:
         tree = stack.enter_context(open_tree(request.source, request.rev, request.worktree))
         envs = [stack.enter_context(open_tree(folder, env=True)) for folder in request.env]
