@@ -16,7 +16,7 @@ from cgx import __version__
 from cgx.errors import UserError
 from cgx.indexer.interpreter.trace import Trace
 from cgx.indexer.passes.fold.graph import GraphRows, fold
-from cgx.indexer.passes.fold.scope import innermost_step
+from cgx.indexer.passes.fold.scope import built_step, innermost_step
 from cgx.indexer.passes.schedule import Schedule, schedule
 from cgx.indexer.source import Tree
 
@@ -87,7 +87,7 @@ def _read_build(tree: Tree, envs: Sequence[Tree], request: JobRequest, outside: 
 
     assert request.build is not None
     trace = run_build(tree, list(envs), request.build, list(request.inputs), _options(request))
-    rows = fold(trace, trace.root.children)
+    rows = fold(trace, built_step(trace))
     header = _header(tree, request, outside, trace)
     header.update(build=request.build, inputs=list(request.inputs), mode=request.mode or "train")
     return JobRows(_ordered(header), _graph(rows), None, trace)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Any, TypeVar
 
 from cgx.indexer.interpreter.trace import BranchNode, LoopNode, ModuleCall, Node, OpNode
@@ -22,24 +22,14 @@ from cgx.indexer.passes.fold.entering import Entering
 from cgx.indexer.passes.fold.idle import Idle
 from cgx.indexer.passes.fold.items import Item, Reader, Turns
 from cgx.indexer.passes.fold.patterns import merge, write
+from cgx.indexer.passes.fold.place import Place
 from cgx.indexer.passes.fold.shapes import Symbols, boundary_rows
 from cgx.indexer.passes.fold.signature import Signatures
 from cgx.indexer.passes.fold.structure import Interner, Structure
 from cgx.indexer.passes.fold.ties import Ties
-from cgx.indexer.passes.fold.tree import Path, Tree
+from cgx.indexer.passes.fold.tree import Tree
 
 T = TypeVar("T")
-
-
-@dataclass(frozen=True, slots=True)
-class Place:
-    """Where the emitter is: how the paths above are written, and whether a checkpoint runs this again."""
-
-    prefixes: dict[Path, str] = field(default_factory=dict)
-    recomputed: bool = False
-
-    def within(self, more: dict[Path, str]) -> Place:
-        return replace(self, prefixes={**self.prefixes, **more}) if more else self
 
 
 class Emitter:
@@ -156,7 +146,7 @@ class Emitter:
         return draft
 
     def _shapes(
-        self, inputs: list[list[object]], outputs: list[list[object]], draft: Draft
+        self, inputs: Sequence[Sequence[Any]], outputs: Sequence[Sequence[Any]], draft: Draft
     ) -> dict[str, list[dict[str, Any]]]:
         sides = {"in": boundary_rows(inputs, draft.anchor, self.symbols)}
         sides["out"] = boundary_rows(outputs, draft.anchor, self.symbols)

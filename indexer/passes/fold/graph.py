@@ -6,9 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from cgx.indexer.interpreter.trace import Node, Trace
-from cgx.indexer.passes.fold.emit import Emitter, Place
+from cgx.indexer.passes.fold.draft import Draft, Open
+from cgx.indexer.passes.fold.emit import Emitter
 from cgx.indexer.passes.fold.flow import calls_in
 from cgx.indexer.passes.fold.parts import whole_models
+from cgx.indexer.passes.fold.place import Place
 from cgx.indexer.passes.fold.rows import Row, number, open_row
 from cgx.indexer.passes.fold.shapes import Symbols
 from cgx.indexer.passes.fold.tree import Tree, find_roots
@@ -31,7 +33,8 @@ def fold(trace: Trace, nodes: Sequence[Node], phases: Sequence[tuple[str, Sequen
     """
     symbols = Symbols(getattr(trace, "symbols", {}) or {})
     parts: Sequence[tuple[str | None, Sequence[Node]]] = list(phases) or [(None, nodes)]
-    drafts, opens = [], []
+    drafts: list[Draft] = []
+    opens: list[Open] = []
     for phase, part in parts:
         called = [call.module for call in calls_in(part)]
         tree = Tree(*find_roots(trace.modules, [*called, *(trace.model_roots if not phase else [])]))
@@ -40,6 +43,8 @@ def fold(trace: Trace, nodes: Sequence[Node], phases: Sequence[tuple[str, Sequen
         roots = emitter.body([whole], Place())
         for draft in roots:
             draft.phase = phase
+        if not drafts and not any(draft.path is not None for root in roots for draft in root.walk()):
+            roots += [emitter.idle.root(root) for root in tree.roots]  # a model that was built, and that nothing runs
         drafts.extend(roots)
         opens.extend(emitter.opens)
     rows, ids = number(drafts)

@@ -8,10 +8,11 @@ from cgx.indexer.interpreter.values import ModuleInstance
 from cgx.indexer.passes.fold.describe import is_plain_list, repeat_of
 from cgx.indexer.passes.fold.draft import Draft
 from cgx.indexer.passes.fold.patterns import bracket
+from cgx.indexer.passes.fold.place import Place
 from cgx.indexer.passes.fold.tree import members
 
 if TYPE_CHECKING:
-    from cgx.indexer.passes.fold.emit import Emitter, Place
+    from cgx.indexer.passes.fold.emit import Emitter
 
 
 class Idle:
@@ -58,6 +59,10 @@ class Idle:
         self._done.add(id(module))
         draft.children = self._below(module, place)
         return [draft]
+
+    def root(self, module: ModuleInstance) -> Draft:
+        """The entry of a model that is never called, with all below it."""
+        return self._entry(module, 1, Place())[0]
 
     def _insert(self, draft: Draft, idle: Draft) -> None:
         """A container goes before the first of its members that runs here, anything else to the end."""

@@ -17,6 +17,15 @@ def innermost_step(trace: Trace) -> Sequence[Node]:
     return trace.root.children
 
 
+def built_step(trace: Trace) -> Sequence[Node]:
+    """The forward of the model that a build expression gave: the last call of a root, without what its making ran."""
+    roots = {id(module) for module in trace.model_roots}
+    calls = [
+        node for node in trace.root.children if isinstance(node, ModuleCall) and (not roots or id(node.module) in roots)
+    ]
+    return calls[-1:]
+
+
 def _search(nodes: Sequence[Node], gradients: bool, body: Sequence[Node] | None) -> Sequence[Node] | None:
     for node in nodes:
         if isinstance(node, ModuleCall):
