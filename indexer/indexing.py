@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json as json_module
 import sys
 from pathlib import Path
@@ -28,7 +29,10 @@ def run(
         raise UserError("--launch needs one revision, not a range")
     rows: list[dict[str, Any]] = []
     short = False
+    gc.disable()  # see without_gc; one command, so what is left over ends with the process
     for number, one in enumerate(wanted):
+        if number:
+            gc.collect()  # the program of the commit before
         with open_tree(source, one, worktree) as tree, open_store(store, tree.repository_key) as opened:
 
             def say(text: str, name: str = tree.display) -> None:
@@ -48,6 +52,8 @@ def run(
                 print(f"{number + 1} of {len(wanted)}", file=sys.stderr)
     if json:
         print(json_module.dumps(rows[0] if len(rows) == 1 else rows, indent=1, ensure_ascii=False))
+    gc.freeze()  # the interpreter's last collection would walk everything once more
+    gc.enable()
     return 1 if strict and short else 0
 
 

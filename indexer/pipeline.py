@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from cgx.indexer.names.cache import FactsCache
-from cgx.indexer.names.program import Program, link, load
+from cgx.indexer.names.program import Program, link, load, without_gc
 from cgx.indexer.passes.commit_nodes import commit_delta, generator, reason_nodes
 from cgx.indexer.passes.figures import Figures, count
 from cgx.indexer.passes.identity import commit_id, repository_id
@@ -121,8 +121,10 @@ def index_tree(
     own = cache or FactsCache()
     work = Work(tree, store, own, jobs, deep, say or (lambda text: None))
     try:
-        for step in PASSES:
-            step(work)
+        with without_gc():
+            for step in PASSES:
+                step(work)
+        own.flush()
     finally:
         if cache is None:
             own.close()

@@ -30,20 +30,25 @@ class FactsCache:
     """
 
     def __init__(self, folder: Path | None = None) -> None:
-        self.hits = 0
-        self.misses = 0
+        self._pending: list[tuple[str, bytes]] = []
         name = f"facts-{EXTRACTOR_VERSION}-py{sys.version_info[0]}.{sys.version_info[1]}.sqlite"
         self._file = (folder or cache_folder() / "facts") / name
         self._connection = self._open()
 
     def facts(self, blob: str, data: bytes, path: str = "") -> FileFacts:
-        """Facts of one file, made if they are not there."""
+        """Facts of one file, made if they are not there; kept at the next :meth:`flush`."""
         known = self.get([blob]).get(blob)
         if known is not None:
             return known
         facts = extract(data, path)
-        self.put([(blob, pack(facts))])
+        self._pending.append((blob, pack(facts)))
         return facts
+
+    def flush(self) -> None:
+        """Keep what :meth:`facts` made, in one transaction."""
+        pending, self._pending = self._pending, []
+        if pending:
+            self.put(pending)
 
     def get(self, blobs: Iterable[str]) -> dict[str, FileFacts]:
         """Those of the blobs' facts that are there."""
@@ -75,6 +80,7 @@ class FactsCache:
                 self._set_aside()
 
     def close(self) -> None:
+        self.flush()
         if self._connection is not None:
             self._connection.close()
             self._connection = None

@@ -12,7 +12,8 @@ from dataclasses import dataclass, field
 from cgx.indexer.names.cache import FactsCache
 from cgx.indexer.names.extract import extract, pack, unpack
 from cgx.indexer.names.facts import FileFacts
-from cgx.indexer.source.base import Tree
+from cgx.indexer.names.stdlib import common_stubs
+from cgx.indexer.source.base import Tree, blob_id
 
 POOL_BYTES = 1_200_000  # below about 30k lines to parse, starting processes costs more than it gains
 
@@ -48,18 +49,31 @@ def harvest(tree: Tree, cache: FactsCache, jobs: int = 0, paths: list[str] | Non
         if found.blobs[path] not in known:
             missing.setdefault(found.blobs[path], path)
     sources = [(path, data) for path, data in tree.read_many(missing.values()) if data is not None]
+    names = dict(found.blobs)
+    if missing:
+        sources += _missing_stubs(cache, names)
     made: list[tuple[str, bytes]] = []
     for path, data, trouble in _extract_all(sources, jobs):
         if data is None:
             found.faults.append((path, trouble))
             continue
-        made.append((found.blobs[path], data))
-        known[found.blobs[path]] = unpack(data)
-    found.made = len(made)
+        made.append((names[path], data))
+        if path in found.blobs:
+            known[names[path]] = unpack(data)
+            found.made += 1
     if made:
         cache.put(made)
     found.files = [(path, known[found.blobs[path]]) for path in wanted if found.blobs[path] in known]
     return found
+
+
+def _missing_stubs(cache: FactsCache, names: dict[str, str]) -> list[tuple[str, bytes]]:
+    """Common stubs that the cache lacks; their blobs are added to ``names`` under paths no source has."""
+    stubs = {blob_id(data): (f"<stub>/{number}.pyi", data) for number, (_, data) in enumerate(common_stubs())}
+    known = cache.get(stubs)
+    wanted = {blob: row for blob, row in stubs.items() if blob not in known}
+    names.update({path: blob for blob, (path, _) in wanted.items()})
+    return list(wanted.values())
 
 
 def _extract_all(sources: list[tuple[str, bytes]], jobs: int) -> Iterator[tuple[str, bytes | None, str]]:

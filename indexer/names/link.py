@@ -22,11 +22,13 @@ from cgx.indexer.names.values import (
     Function,
     Instance,
     Mapping,
+    ModuleRef,
     Partial,
     Result,
     Row,
     Scope,
     Sequence,
+    Super,
     TypeOf,
     Values,
 )
@@ -242,11 +244,16 @@ def _tag(binding: Expr) -> str:
 
 
 def _shown(value: Any) -> str:
+    """A name for a receiver; never a representation, which could differ from run to run."""
     kind = type(value)
-    if kind is Instance:
+    if kind is Instance or kind is Super:
         return str(value.cls.qname)
     if kind in (Class, Function, External, ExternalInstance):
         return str(value.qname)
     if kind is Sequence or kind is Mapping:
         return str(value.kind)
-    return repr(value).strip("<>")
+    if kind is Bound:
+        return _shown(value.func)
+    if kind is ModuleRef:
+        return str(value.module.published)
+    return kind.__name__.lower()

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import gc
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from cgx.indexer.names.cache import FactsCache
@@ -13,6 +15,18 @@ from cgx.indexer.names.modules import Modules
 from cgx.indexer.names.stdlib import StandardLibrary
 from cgx.indexer.source import Tree, source_roots
 from cgx.indexer.source.deep import run_deep
+
+
+@contextmanager
+def without_gc() -> Iterator[None]:
+    """Facts and values are many small objects with hardly a cycle among them: collecting costs more than it frees."""
+    collecting = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if collecting:
+            gc.enable()
 
 
 @dataclass(slots=True)
@@ -30,7 +44,8 @@ class Program:
 def load(tree: Tree, cache: FactsCache | None = None, jobs: int = 0) -> Program:
     """Facts and a linker, with no site answered yet."""
     own = cache or FactsCache()
-    found = harvest(tree, own, jobs)
+    with without_gc():
+        found = harvest(tree, own, jobs)
     modules = Modules(found.files, source_roots(tree), StandardLibrary(own))
     linker = Linker(modules)
     return Program(found, modules, linker, Sites(linker), faults=list(found.faults))
@@ -38,9 +53,7 @@ def load(tree: Tree, cache: FactsCache | None = None, jobs: int = 0) -> Program:
 
 def link(program: Program) -> Program:
     """Answer every call site, file by file in path order, so that the same tree always gives the same answers."""
-    collecting = gc.isenabled()
-    gc.disable()
-    try:
+    with without_gc():
         for module in program.modules.files:
             if program.linker.depth:
                 program.linker.depth = 0
@@ -48,7 +61,4 @@ def link(program: Program) -> Program:
                 program.answers.append(run_deep(lambda module=module: program.sites.file(module)))  # type: ignore[misc]
             except Exception as error:  # one file's fault must not lose the others
                 program.faults.append((module.path, f"{type(error).__name__}: {error}"))
-    finally:
-        if collecting:
-            gc.enable()
     return program

@@ -28,6 +28,34 @@ def stub_folder() -> Path | None:
     return None
 
 
+# Modules that nearly every job imports: their facts are made beside those of the source, in its processes.
+COMMON = (
+    "builtins", "typing", "types", "_typeshed", "typing_extensions", "collections", "_collections_abc", "abc", "os", "posixpath",
+    "sys", "re", "functools", "dataclasses", "logging", "pathlib", "json", "enum", "contextlib", "math", "random", "time",
+    "itertools", "copy", "argparse", "subprocess", "io", "_io", "threading", "datetime", "inspect", "warnings", "shutil",
+    "unittest", "unittest.case", "unittest.mock", "tempfile", "asyncio", "pickle", "string", "ast", "codecs", "genericpath",
+)  # fmt: skip
+
+
+def common_stubs() -> list[tuple[str, bytes]]:
+    """Path and bytes of the common stubs."""
+    folder = stub_folder()
+    found = []
+    for name in COMMON if folder is not None else ():
+        place = _place(folder, name)
+        if place is not None:
+            found.append((place.name, place.read_bytes()))
+    return found
+
+
+def _place(folder: Path, name: str) -> Path | None:
+    base = folder.joinpath(*name.split("."))
+    for place in (base / "__init__.pyi", base.with_name(base.name + ".pyi")):
+        if place.is_file():
+            return place
+    return None
+
+
 class StandardLibrary:
     """Loads stub modules when they are first asked for; their facts are cached by content like any file's."""
 
@@ -38,13 +66,12 @@ class StandardLibrary:
     def __call__(self, name: str) -> Module | None:
         if self._folder is None or not name or not name.replace(".", "").replace("_", "").isalnum():
             return None
-        base = self._folder.joinpath(*name.split("."))
-        for place in (base / "__init__.pyi", base.with_name(base.name + ".pyi")):
-            if place.is_file():
-                data = place.read_bytes()
-                facts = self._cache.facts(blob_id(data), data, place.name)
-                return Module(name, place.relative_to(self._folder).as_posix(), facts, True, self.published(name))
-        return None
+        place = _place(self._folder, name)
+        if place is None:
+            return None
+        data = place.read_bytes()
+        facts = self._cache.facts(blob_id(data), data, place.name)
+        return Module(name, place.relative_to(self._folder).as_posix(), facts, True, self.published(name))
 
     def published(self, name: str) -> str:
         if name in PUBLISHED:
