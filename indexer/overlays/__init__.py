@@ -21,6 +21,7 @@ from __future__ import annotations
 from types import ModuleType
 
 from cgx.indexer.overlays import (
+    accelerate,
     amp,
     autograd,
     collectives,
@@ -28,10 +29,14 @@ from cgx.indexer.overlays import (
     cuda,
     data_loader,
     ddp,
+    deepspeed,
     factories,
     fsdp,
     graphs,
     groups,
+    hf_datasets,
+    hf_trainer,
+    lightning,
     logs,
     optimizers,
     processes,
@@ -68,4 +73,9 @@ OVERLAYS: tuple[ModuleType, ...] = (
     logs,
     processes,
     profiler,
+    accelerate,
+    deepspeed,
+    lightning,
+    hf_trainer,
+    hf_datasets,
 )

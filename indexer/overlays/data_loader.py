@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from cgx.indexer.interpreter.trace import ScopeNode
+from cgx.indexer.interpreter.trace import Event, ScopeNode
 from cgx.indexer.interpreter.values import MISSING, Instance, ListValue, Opaque, Sequence, Unknown, Value
 from cgx.indexer.overlays.arguments import bind, flag, items_of
 from cgx.indexer.overlays.data_values import collated, pinned
@@ -49,8 +49,20 @@ def iterate(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value])
     pin = flag(loader.attrs.get("pin_memory"))
     if pin and interp.flags.get("accelerator", "cuda") == "cuda":
         pinned(batch)
-    interp.event("fetch", site, author=AUTHOR, loader=loader, hops=hops(loader), workers=workers)
+    fetch = Event(site.anchor, site.text, kind="fetch", author=AUTHOR, data={"loader": loader, "hops": hops(loader), "workers": workers})
+    with interp.inside(fetch):
+        batch = delivered(interp, loader, batch, site)
     return Sequence(batch, length(interp, site, [loader], {}), LOADER, site.anchor, {"loader": loader})
+
+
+def delivered(interp: Any, loader: Opaque, batch: Value, site: Any) -> Value:
+    """A framework's loader puts its batches on the device itself: the copies hang below the fetch, once a batch."""
+    target = loader.attrs.get("cgx.to_device")
+    if target is None:
+        return batch
+    from cgx.indexer.overlays.lifecycle import moved_batch
+
+    return moved_batch(interp, batch, target[1], site, AUTHOR)
 
 
 def one_batch(interp: Any, loader: Opaque, site: Any) -> Value:
@@ -107,6 +119,9 @@ def length(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) 
     samples = sized(interp, sampler if sampler is not None else loader.attrs.get("dataset"), site)
     if not isinstance(samples, int):
         return interp.unknown(site.text if site.text.startswith("len(") else f"len({loader.name or 'loader'})", "data", site, hint="int")
+    shards = loader.attrs.get("cgx.shards", 1)
+    if isinstance(shards, int) and shards > 1:
+        samples = math.ceil(samples / shards)
     if batch is None:
         return samples
     if not isinstance(batch, int) or batch < 1 or drop is None:
@@ -165,11 +180,23 @@ def hops(loader: Opaque) -> list[dict[str, Any]]:
     return rows
 
 
+def advance(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    """``next(iterator)``: one batch, taken here."""
+    batches = args[0]
+    loader = batches.attrs.get("loader") if isinstance(batches, Sequence) else None
+    if not isinstance(loader, Opaque):
+        return NotImplemented
+    fetch = Event(site.anchor, site.text, kind="fetch", author=AUTHOR, data={"loader": loader, "hops": hops(loader), "workers": workers_of(loader), "next": True})
+    interp.emit(fetch)
+    return batches.element
+
+
 ENTRIES: dict[str, Any] = {
     LOADER: construct,
     "torch.utils.data.dataloader.DataLoader": construct,
     "torchdata.stateful_dataloader.StatefulDataLoader": construct,
     f"{LOADER}.__iter__": iterate,
+    f"{LOADER}.__next__": advance,
     f"{LOADER}.__len__": length,
     f"{LOADER}.state_dict": lambda interp, site, args, kwargs: Opaque(f"{LOADER}.state_dict", {}, site.anchor),
 }

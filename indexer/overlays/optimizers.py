@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from cgx.indexer.interpreter.trace import BranchNode
 from cgx.indexer.interpreter.values import DictValue, ListValue, Opaque, Sequence, TensorValue, Value
 from cgx.indexer.overlays.arguments import bind, flag, plain
 
@@ -120,13 +121,23 @@ def step(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) ->
     optimizer = args[0]
     closure = kwargs.get("closure", args[1] if len(args) > 1 else None)
     loss = interp.call(closure, [], {}, site) if closure is not None else None
+    every = optimizer.attrs.get("cgx.accumulate", 1) if isinstance(optimizer, Opaque) else 1
+    if every == 1:
+        taken(interp, optimizer, site)
+    else:  # a prepared optimizer steps at the last micro-step only
+        with interp.inside(BranchNode(site.anchor, f"micro-step % {every} == 0", period=("micro-step", every), decided=True)):
+            taken(interp, optimizer, site)
+    return loss
+
+
+def taken(interp: Any, optimizer: Value, site: Any) -> None:
+    """The events of one step."""
     row = optimizer.attrs.get("cgx.row") if isinstance(optimizer, Opaque) else None
     interp.event("compute", site, author=AUTHOR, key="optimizer_step",
                  value=optimizer.qname if isinstance(optimizer, Opaque) else "", optimizer=getattr(optimizer, "anchor", None))  # fmt: skip
     for one in ROWS:
         if one.name == row and one.syncs:
             interp.event("sync", site, author=AUTHOR, sync=one.syncs, what=site.text, internal=True)
-    return loss
 
 
 def zero_grad(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:

@@ -6,6 +6,7 @@ from typing import Any
 
 from cgx.indexer.interpreter.trace import LoopNode
 from cgx.indexer.passes.schedule.frequency import repeat_in_step
+from cgx.indexer.passes.schedule.host_hops import host_hops
 from cgx.indexer.passes.schedule.merge import merged
 from cgx.indexer.passes.schedule.situation import Run, data_of
 from cgx.indexer.passes.schedule.tree import Spot
@@ -23,6 +24,8 @@ def data_path_rows(run: Run) -> list[dict[str, Any]]:
     for spot in run.events("data"):
         if data_of(spot).get("hop"):
             rows.append((rank(run, spot), spot.order, own_row(run, spot, data_of(spot))))
+    for spot, hop, by in host_hops(run):
+        rows.append((rank(run, spot), spot.order, own_row(run, spot, {"hop": hop, "by": by})))
     for spot in run.events("copy"):
         data = data_of(spot)
         if data.get("direction") == "H2D" and not data.get("carrier") and is_batch(run, spot):
@@ -54,8 +57,7 @@ def is_batch(run: Run, spot: Spot) -> bool:
 
 def loader_rows(run: Run, spot: Spot) -> list[tuple[int, int, dict[str, Any]]]:
     """The hops that the fetch of a loader holds; they run once a batch, in the loop that follows."""
-    loop = loop_after(spot)
-    place = 1 if loop is not None and any(one is loop for one in evaluation_loops(run)) else rank(run, spot)
+    place = rank(run, spot)
     repeat = 1 if run.step.accumulate_branch is None else run.step.accumulate
     rows = []
     for hop in data_of(spot).get("hops", []):
@@ -66,25 +68,10 @@ def loader_rows(run: Run, spot: Spot) -> list[tuple[int, int, dict[str, Any]]]:
     return rows
 
 
-def evaluation_loops(run: Run) -> list[LoopNode]:
-    return [spot.node for spot in run.spots if isinstance(spot.node, LoopNode) and run.regions.root(spot, run.regions.evaluation) is not None]
-
-
 def loop_after(spot: Spot) -> LoopNode | None:
-    """The loop whose head opened the loader: the next node beside the event, or the loop that holds it."""
-    siblings = spot.path[-1].children if spot.path else []
-    seen = False
-    for node in siblings:
-        if node is spot.node:
-            seen = True
-        elif seen and isinstance(node, LoopNode):
-            return node if same_line(node, spot) else None
-    return None
-
-
-def same_line(loop: LoopNode, spot: Spot) -> bool:
-    end = loop.anchor.line + 3
-    return loop.anchor.path == spot.anchor.path and loop.anchor.line <= spot.anchor.line <= end
+    """The loop over the loader that the fetch belongs to; None where batches are taken by ``next``."""
+    last = spot.path[-1] if spot.path else None
+    return last if isinstance(last, LoopNode) else None
 
 
 def own_row(run: Run, spot: Spot, data: dict[str, Any]) -> dict[str, Any]:

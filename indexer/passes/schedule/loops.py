@@ -21,7 +21,7 @@ def loop_rows(run: Run) -> list[dict[str, Any]]:
 
 def worth_it(run: Run, spot: Spot) -> bool:
     """Loops that hold something of the schedule: a model call, an event, a unit."""
-    return run.step.unit(spot.node) is not None or any(other.holds(spot.node) for other in run.spots if not isinstance(other.node, LoopNode))
+    return run.step.unit(spot.node) is not None or id(spot.node) in run.busy
 
 
 def row(run: Run, spot: Spot, loop: LoopNode) -> dict[str, Any]:

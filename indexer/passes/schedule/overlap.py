@@ -32,7 +32,7 @@ def loader_rows(run: Run, spot: Spot) -> list[dict[str, Any]]:
         return []
     loop = loop_after(spot)
     joined = str(loop.anchor if loop is not None else spot.anchor)
-    evaluates = loop is not None and run.phases.of(Spot(loop, spot.path, spot.order)) == "evaluation"
+    evaluates = run.phases.of(spot) == "evaluation"
     step = "the evaluation's forwards" if evaluates else "the step"
     anchor = str(loader.anchor or spot.anchor)
     rows.append({"what": "reading, transforming and collating later batches", "with": step, "mechanism": "worker processes",

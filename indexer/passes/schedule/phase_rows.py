@@ -80,8 +80,6 @@ def make_row(run: Run, name: str, found: list[Spot]) -> dict[str, Any] | None:
         return None
     spot = most_frequent(run, lead) if name in ("logging",) else lead[0]
     frequency = frequency_of(spot, run.step)
-    if name == "data" and isinstance(spot.node, Event) and spot.node.kind == "fetch":
-        frequency = fetch_frequency(run, spot, frequency)
     row: dict[str, Any] = {"name": name, "kind": kind_of(run, name, frequency)}
     if row["kind"] == "periodic":
         row["every"] = every_of(frequency)
@@ -103,12 +101,6 @@ def most_frequent(run: Run, found: list[Spot]) -> Spot:
     """The first in the step, else the first."""
     inside = [spot for spot in found if run.phases.in_step(spot)]
     return (inside or found)[0]
-
-
-def fetch_frequency(run: Run, spot: Spot, frequency: dict[str, Any]) -> dict[str, Any]:
-    loop = loop_after(spot)
-    unit = run.step.unit(loop) if loop is not None else None
-    return {**frequency, "per": unit or "step"} if unit or frequency.get("per") in ("job", "epoch") else frequency
 
 
 def kind_of(run: Run, name: str, frequency: dict[str, Any]) -> str:

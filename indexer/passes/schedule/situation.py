@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from cgx.indexer.interpreter.trace import Event, Trace
+from cgx.indexer.interpreter.trace import Event, LoopNode, ModuleCall, Trace
 from cgx.indexer.passes.schedule.frequency import frequency_of, repeat_of
 from cgx.indexer.passes.schedule.phase_of import Phases
 from cgx.indexer.passes.schedule.ranks import ranks_of
@@ -25,6 +25,7 @@ class Run:
     step: Step
     regions: Regions
     phases: Phases
+    busy: set[int]  # ids of loops that hold a model call or an event
 
     @classmethod
     def of(cls, trace: Trace) -> Run:
@@ -32,7 +33,8 @@ class Run:
         found = spots(trace, naming)
         step = step_of(trace, found)
         regions = Regions(found, step)
-        return cls(trace, naming, found, step, regions, Phases(found, step, regions))
+        busy = {id(one) for spot in found if isinstance(spot.node, Event | ModuleCall) for one in spot.path if isinstance(one, LoopNode)}
+        return cls(trace, naming, found, step, regions, Phases(found, step, regions), busy)
 
     def events(self, kind: str, key: str = "") -> list[Spot]:
         """Events outside loader workers."""

@@ -24,6 +24,7 @@ from cgx.indexer.interpreter.values import ModuleInstance
 from cgx.model.anchors import Anchor
 
 WORKER = "torch.utils.data.worker"
+HEAD_LINES = 4  # a `for` head may be broken over lines
 ATTENTION = ("scaled_dot_product_attention", "flex_attention")
 
 
@@ -147,7 +148,10 @@ def rebased(name: str, old: str, new: str) -> str:
 
 
 def spots(trace: Trace, naming: Naming | None = None) -> list[Spot]:
-    """Events, marked ops, loops and calls of root modules, in the order of the run."""
+    """Events, ops outside modules, marked ops, loops, scopes and calls of root modules, in the order of the run.
+
+    The fetch of a loader is opened before its loop but runs once a round: it stands inside the loop here.
+    """
     naming = naming or Naming(trace)
     known: dict[int, bool] = {}
     found: list[Spot] = []
@@ -168,21 +172,46 @@ def spots(trace: Trace, naming: Naming | None = None) -> list[Spot]:
                 moved = (*moved, (naming.of(node.same_as.module), name))
         else:
             inner = modules
-            if isinstance(node, Event) or is_marked_op(node) or (isinstance(node, LoopNode) and not in_module) or isinstance(node, ScopeNode):
+            if isinstance(node, Event | OpNode) or (isinstance(node, LoopNode) and not in_module) or isinstance(node, ScopeNode):
                 found.append(Spot(node, path, counter, modules))
         if in_module and not matters(node, known):
             return
         below = (*path, node)
         for children in child_lists(node):
-            for child in children:
-                if isinstance(child, OpNode) and not is_marked_op(child):
-                    counter += 1
-                    continue
-                visit(child, below, inner, moved)
+            visit_all(children, below, inner, moved)
 
-    for child in trace.root.children:
-        visit(child, (trace.root,), (), ())
+    def visit_all(children: list[Node], path: tuple[Node, ...], modules: tuple[str, ...], moved: tuple[tuple[str, str], ...]) -> None:
+        nonlocal counter
+        waiting: list[Node] = []
+        for index, child in enumerate(children):
+            if modules and isinstance(child, OpNode) and not is_marked_op(child):
+                counter += 1
+            elif is_fetch(child) and loop_of_fetch(child, children[index + 1 :]) is not None:
+                waiting.append(child)
+            else:
+                if isinstance(child, LoopNode):
+                    for one in waiting:
+                        visit(one, (*path, child), modules, moved)
+                    waiting = []
+                visit(child, path, modules, moved)
+
+    visit_all(trace.root.children, (trace.root,), (), ())
     return found
+
+
+def is_fetch(node: Node) -> bool:
+    return isinstance(node, Event) and node.kind == "fetch"
+
+
+def loop_of_fetch(fetch: Node, later: list[Node]) -> LoopNode | None:
+    """The loop whose head opens the loader: it stands on the same line, and nothing runs in between."""
+    for node in later:
+        if isinstance(node, LoopNode):
+            near = node.anchor.path == fetch.anchor.path and node.anchor.line <= fetch.anchor.line <= node.anchor.line + HEAD_LINES
+            return node if near else None
+        if not isinstance(node, Event | ScopeNode):
+            return None
+    return None
 
 
 def events(all_spots: list[Spot], kind: str, key: str = "") -> Iterator[Spot]:

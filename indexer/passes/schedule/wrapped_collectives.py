@@ -22,7 +22,7 @@ def wrapper_rows(run: Run) -> list[Row]:
             rows += ddp_rows(run, spot)
         elif kind in ("fully_shard", "FullyShardedDataParallel"):
             rows += sharded_rows(run, spot) if owns.get(id(spot.node)) else []
-        elif kind == "parallelize_module":
+        elif kind in ("parallelize_module", "DeepSpeedEngine"):
             rows += plan_rows(run, spot)
     return rows
 
@@ -152,10 +152,10 @@ def plan_rows(run: Run, spot: Spot) -> list[Row]:
     name = run.naming.of(data["module"]) if data.get("module") is not None else ""
     rows: list[Row] = []
     for phase, collective in data.get("sends", ()):
-        anchors = run.step.forwards[:1] if phase == "forward" else run.step.backwards[:1]
+        anchors = {"forward": run.step.forwards, "backward": run.step.backwards, "optimizer": run.step.optimizers}[phase][:1]
         for one in anchors:
             place = {**run.place(one), "repeat": 1}
-            rows.append((one.order, {**base(spot, collective, blocking=True), **place, "module": name}))
+            rows.append((one.order, {**base(spot, collective, blocking=bool(data.get("blocking", True))), **place, "module": name}))
     return rows
 
 

@@ -1,0 +1,134 @@
+"""What the trainers of frameworks share: loops, periods, moving a batch, wrapping a model, one optimizer step.
+
+Everything is anchored at the call of the user's code that starts the trainer; the user's own methods keep their lines.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from typing import Any
+
+from cgx.indexer.interpreter.trace import BranchNode, LoopNode, ScopeNode
+from cgx.indexer.interpreter.values import (
+    MISSING,
+    DictValue,
+    Instance,
+    ListValue,
+    ModuleInstance,
+    Opaque,
+    Sequence,
+    TensorValue,
+    Value,
+)
+from cgx.indexer.overlays.ddp import DDP
+from cgx.indexer.overlays.transfer import ACCELERATORS, blocks, move_module, tensor_bytes
+from cgx.indexer.overlays.wrappers import has_buffers, inner
+
+
+@contextlib.contextmanager
+def loop(interp: Any, site: Any, count: Value, expr: str, over: str, target: str = "") -> Iterator[None]:
+    """A loop of the framework, its body evaluated once."""
+    node = LoopNode(site.anchor, site.text, count=count, expr=expr, over=over, target=target, bound=site.anchor)
+    with interp.inside(node):
+        yield
+
+
+@contextlib.contextmanager
+def every(interp: Any, site: Any, counter: str, period: Value, text: str = "") -> Iterator[None]:
+    """What runs only each ``period`` rounds; nothing round it where the period is 1."""
+    if period in (None, 1):
+        yield
+        return
+    node = BranchNode(site.anchor, text or f"{counter} % {period} == 0", period=(counter, period), decided=True)
+    with interp.inside(node):
+        yield
+
+
+@contextlib.contextmanager
+def flags(interp: Any, site: Any, qname: str, **values: Value) -> Iterator[None]:
+    """A scope with interpreter flags: no_grad, autocast."""
+    saved = {name: interp.flags.get(name) for name in values}
+    data = {"dtype": values.get("dtype_value")} if "dtype_value" in values else {}
+    values.pop("dtype_value", None)
+    with interp.inside(ScopeNode(site.anchor, site.text, qname=qname, data=data)):
+        for name, value in values.items():
+            interp.trail.set_item(interp.flags, name, value)
+        yield
+        for name in values:
+            interp.trail.set_item(interp.flags, name, saved[name])
+
+
+def moved_batch(interp: Any, batch: Value, non_blocking: bool, site: Any, author: str, what: str = "batch") -> Value:
+    """The batch on the device, with one copy event for each host tensor."""
+    if isinstance(batch, TensorValue):
+        if batch.device in ACCELERATORS or batch.library != "torch":
+            return batch
+        source = "pinned" if batch.pinned else "pageable" if batch.pinned is False else None
+        interp.event("copy", site, author=author, direction="H2D", what=what, source=source, non_blocking=non_blocking,
+                     blocks_host=blocks("H2D", batch.pinned, non_blocking), bytes=tensor_bytes(batch), sync_kind=None)  # fmt: skip
+        return TensorValue(batch.shape, batch.dtype, "cuda", name=batch.name)
+    if isinstance(batch, tuple):
+        return tuple(moved_batch(interp, one, non_blocking, site, author, f"{what}[{index}]") for index, one in enumerate(batch))
+    if isinstance(batch, ListValue):
+        return ListValue([moved_batch(interp, one, non_blocking, site, author, f"{what}[{index}]") for index, one in enumerate(batch.items)], open=batch.open)
+    if isinstance(batch, DictValue):
+        items = {key: moved_batch(interp, one, non_blocking, site, author, f"{what}[{key!r}]") for key, one in batch.items.items()}
+        return DictValue(items, open=batch.open, kind=batch.kind)
+    return batch
+
+
+def place_model(interp: Any, model: Value, site: Any) -> None:
+    """The framework moves the model to the device."""
+    if isinstance(model, ModuleInstance):
+        move_module(interp, model, "cuda", None, False, site)
+
+
+def ddp(interp: Any, module: Value, site: Any, author: str) -> Value:
+    """Wrap in DistributedDataParallel where there are several processes; the proxy, else the module."""
+    target = inner(module)
+    if interp.world.size == 1 or not isinstance(target, ModuleInstance):
+        return module
+    common: dict[str, Any] = {"issued_by": "DistributedDataParallel", "blocking": True, "parallelism": "data"}
+    interp.event("collective", site, author=author, collective="all_gather", what="parameter shapes", **common)
+    interp.event("collective", site, author=author, collective="broadcast", what="parameters and buffers", **common)
+    interp.trail.append(target.wrappers, ("DistributedDataParallel", site.anchor))
+    interp.event("wrap", site, author=author, wrapper="DistributedDataParallel", module=target, broadcast_buffers=bool(has_buffers(target)))
+    return Opaque(DDP, {"module": module, "require_backward_grad_sync": True}, site.anchor)
+
+
+def batches(interp: Any, loader: Value, site: Any) -> Sequence:
+    """One element and the length of what yields batches; unknown ones where it is no known loader."""
+    if loader is None:
+        return Sequence(interp.unknown("batch", "data", site), interp.unknown("len(dataloader)", "data", site, hint="int"))
+    listed = interp.iterate(loader, site)
+    if isinstance(listed, Sequence):
+        return listed
+    if isinstance(listed, list) and listed:
+        return Sequence(listed[0], len(listed))
+    return Sequence(interp.unknown("batch", "data", site), interp.unknown("len(dataloader)", "data", site, hint="int"))
+
+
+def optional(interp: Any, owner: Value, name: str, site: Any) -> Value:
+    """A method that the user's class may define; None where it does not."""
+    if isinstance(owner, Instance) and owner.cls.lookup(name) is not MISSING:
+        return interp.getattr(owner, name, site)
+    return None
+
+
+def set_mode(interp: Any, model: Value, training: bool, site: Any) -> None:
+    target = inner(model)
+    if isinstance(target, ModuleInstance):
+        interp.call(interp.getattr(target, "train" if training else "eval", site), [], {}, site)
+
+
+def backward(interp: Any, loss: Value, site: Any, author: str) -> None:
+    interp.event("compute", site, author=author, key="backward", value="backward of the loss", loss=loss)
+
+
+def optimizer_step(interp: Any, optimizer: Value, site: Any) -> None:
+    """Step and zero_grad of one or several optimizers."""
+    for one in optimizer.items if isinstance(optimizer, ListValue) else list(optimizer) if isinstance(optimizer, tuple) else [optimizer]:
+        if isinstance(one, Opaque | Instance):
+            interp.call(interp.getattr(one, "step", site), [], {}, site)
+            interp.call(interp.getattr(one, "zero_grad", site), [], {}, site)

@@ -1,0 +1,56 @@
+"""Hops that a job's own data function takes on the host: drawing indices, converting, stacking.
+
+A data function is a plain call that reads from storage, pins, or copies a batch to the device; host ops inside it are hops.
+"""
+
+from __future__ import annotations
+
+from cgx.indexer.interpreter.trace import CallNode, Node, OpNode
+from cgx.indexer.interpreter.values import TensorValue
+from cgx.indexer.passes.schedule.situation import Run, data_of
+from cgx.indexer.passes.schedule.tree import Spot
+
+HOPS: dict[str, tuple[str, ...]] = {
+    "sample": ("randint", "randperm", "multinomial", "random_", "choice", "permutation", "integers"),
+    "transform": ("from_numpy", "astype", "frombuffer", "one_hot", "normalize"),
+    "collate": ("stack", "cat", "pad_sequence", "concatenate"),
+}
+BY_NAME = {name: hop for hop, names in HOPS.items() for name in names}
+SOURCES = frozenset({"read", "pin"})
+
+
+def hop_of(spot: Spot) -> str | None:
+    """The hop that a host op stands for."""
+    node = spot.node
+    if not isinstance(node, OpNode) or spot.in_module or spot.in_worker:
+        return None
+    hop = BY_NAME.get(node.qname.rpartition(".")[2])
+    outputs = [one for one in node.outputs if isinstance(one, TensorValue)]
+    return hop if hop and all(one.device in ("cpu", None) for one in outputs) else None
+
+
+def data_functions(run: Run) -> list[Node]:
+    """Calls that hold a read, a pin or the copy of a batch."""
+    found: list[Node] = []
+    for kind in ("data", "copy"):
+        for spot in run.events(kind):
+            data = data_of(spot)
+            if kind == "data" and data.get("hop") not in SOURCES:
+                continue
+            if kind == "copy" and (data.get("direction") != "H2D" or data.get("carrier")):
+                continue
+            calls = [one for one in spot.path if isinstance(one, CallNode)]
+            found += [one for one in calls[-1:] if not any(one is known for known in found)]
+    return found
+
+
+def host_hops(run: Run) -> list[tuple[Spot, str, str]]:
+    """(place, hop, qualified name of the op)."""
+    holders = {id(one) for one in data_functions(run)}
+    found = []
+    for spot in run.spots:
+        hop = hop_of(spot)
+        if hop and any(id(one) in holders for one in spot.path):
+            assert isinstance(spot.node, OpNode)
+            found.append((spot, hop, spot.node.qname))
+    return found
