@@ -69,22 +69,6 @@ def device_index(device: Value) -> Value:
     return device
 
 
-def device_object(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
-    """``torch.device("cuda", 0)``."""
-    bound = bind("type index", args, kwargs)
-    kind = bound.get("type", bound.get("device"))
-    if isinstance(kind, Device):
-        return kind
-    if isinstance(kind, ByRank):
-        return Device(device_type(kind), device_index(kind))
-    if isinstance(kind, str):
-        index = bound.get("index")
-        return Device(device_type(kind), device_index(kind) if ":" in kind else index)
-    if isinstance(kind, int):
-        return Device("cuda", kind)
-    return NotImplemented
-
-
 def synchronize(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
     """The host waits for all work of the device."""
     interp.event("sync", site, author=AUTHOR, sync="synchronize", what=site.text)
@@ -179,7 +163,6 @@ for _place in PLACES:
         ENTRIES[f"{_place}.{_name}"] = memory
 ENTRIES |= {
     "torch.accelerator.current_accelerator": current,
-    "torch.device": device_object,
     "torch.get_device_module": device_module,
     "torch.Stream": stream,
     "torch.Event": event,
@@ -204,8 +187,5 @@ ENTRIES |= {
     "torch.xpu.is_available": lambda interp, site, args, kwargs: False,
     "torch.npu.is_available": lambda interp, site, args, kwargs: False,
     "torch.backends.cudnn.is_available": lambda interp, site, args, kwargs: True,
-    "torch.set_default_device": lambda interp, site, args, kwargs: interp.trail.set_item(
-        interp.flags, "default_device", args[0] if args else kwargs.get("device")
-    ),
 }
 BASES: dict[str, tuple[str, ...]] = {}

@@ -10,7 +10,7 @@ import math
 from typing import Any
 
 from cgx.indexer.interpreter.trace import Event, ScopeNode
-from cgx.indexer.interpreter.values import MISSING, Instance, ListValue, Opaque, Sequence, Unknown, Value
+from cgx.indexer.interpreter.values import MISSING, Instance, ListValue, Native, Opaque, Sequence, Unknown, Value
 from cgx.indexer.overlays.arguments import bind, flag, items_of
 from cgx.indexer.overlays.data_values import collated, pinned
 
@@ -50,9 +50,16 @@ def iterate(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value])
     if pin and interp.flags.get("accelerator", "cuda") == "cuda":
         pinned(batch)
     fetch = Event(site.anchor, site.text, kind="fetch", author=AUTHOR, data={"loader": loader, "hops": hops(loader), "workers": workers})
-    with interp.inside(fetch):
+    with interp.inside(fetch, keep=True):
         batch = delivered(interp, loader, batch, site)
-    return Sequence(batch, length(interp, site, [loader], {}), LOADER, site.anchor, {"loader": loader})
+    return batches_of(loader, batch, length(interp, site, [loader], {}), site)
+
+
+def batches_of(loader: Opaque, batch: Value, count: Value, site: Any) -> Sequence:
+    """The batches of one pass; ``next`` on them is a fetch of its own."""
+    found = Sequence(batch, count, LOADER, site.anchor, {"loader": loader})
+    found.attrs["on_next"] = Native(f"{LOADER}.__next__", lambda interp, at, args, kwargs: advance(interp, at, [found], {}))
+    return found
 
 
 def delivered(interp: Any, loader: Opaque, batch: Value, site: Any) -> Value:
@@ -196,7 +203,6 @@ ENTRIES: dict[str, Any] = {
     "torch.utils.data.dataloader.DataLoader": construct,
     "torchdata.stateful_dataloader.StatefulDataLoader": construct,
     f"{LOADER}.__iter__": iterate,
-    f"{LOADER}.__next__": advance,
     f"{LOADER}.__len__": length,
     f"{LOADER}.state_dict": lambda interp, site, args, kwargs: Opaque(f"{LOADER}.state_dict", {}, site.anchor),
 }

@@ -81,7 +81,7 @@ class Interp:
         self.stack.pop()
 
     @contextmanager
-    def inside(self, node: Node) -> Any:
+    def inside(self, node: Node, keep: bool = False) -> Any:
         self.push(node)
         yield
         self.pop()
