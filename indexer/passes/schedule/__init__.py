@@ -13,7 +13,7 @@ from cgx.indexer.passes.schedule.build import Schedule, build
 
 def schedule(trace: Trace, tree: Any = None) -> Schedule:
     """The schedule of one run: step, phases, and the rows of every category. ``tree`` is the source it was read from."""
-    return build(trace)
+    return build(trace, tree)
 
 
 __all__ = ["Schedule", "schedule"]

@@ -16,6 +16,7 @@ from cgx.indexer.passes.schedule.loops import loop_rows
 from cgx.indexer.passes.schedule.overlap import overlap_rows
 from cgx.indexer.passes.schedule.phase_rows import phase_rows
 from cgx.indexer.passes.schedule.situation import Run
+from cgx.indexer.passes.schedule.stepped import host_calls
 from cgx.indexer.passes.schedule.syncs import sync_rows
 from cgx.indexer.passes.schedule.unresolved import unresolved_rows
 from cgx.model.anchors import Anchor
@@ -32,12 +33,13 @@ class Schedule:
     rows: dict[str, Any] = field(default_factory=dict)
 
 
-def build(trace: Trace) -> Schedule:
+def build(trace: Trace, tree: Any = None) -> Schedule:
     """Run every schedule pass over one trace. A trace without a model gives empty categories."""
     run = Run.of(trace)
+    hosted = host_calls(run, tree)
     rows: dict[str, Any] = {
-        "phases": phase_rows(run),
-        "data_path": data_path_rows(run),
+        "phases": phase_rows(run, hosted),
+        "data_path": data_path_rows(run, hosted),
         "host_device": {"copies": copy_rows(run), "syncs": sync_rows(run)},
         "device_device": collective_rows(run),
         "compute": compute_object(run),

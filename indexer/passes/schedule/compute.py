@@ -7,6 +7,7 @@ from typing import Any
 
 from cgx.indexer.interpreter.trace import ModuleCall, OpNode, ScopeNode
 from cgx.indexer.overlays.arguments import dtype_name, flag
+from cgx.indexer.passes.schedule.compiled import compile_rows
 from cgx.indexer.passes.schedule.merge import merged
 from cgx.indexer.passes.schedule.situation import Run, data_of
 from cgx.indexer.passes.schedule.step import is_model
@@ -80,7 +81,7 @@ def forward_rows(run: Run) -> Rows:
         row: dict[str, Any] = {"value": f"{node.module.cls.name}.forward", "phase": phase, "call": node.text or None}
         row["code_anchor"] = str(anchor)
         rows.append({key: value for key, value in row.items() if value is not None})
-    return rows
+    return rows + event_rows("forward")(run)
 
 
 def accumulation_rows(run: Run) -> Rows:
@@ -171,7 +172,7 @@ KEYS: tuple[tuple[str, Callable[[Run], Rows]], ...] = (
     ("no_grad", scope_rows("torch.no_grad")),
     ("inference_mode", scope_rows("torch.inference_mode")),
     ("tensor_parallel", event_rows("tensor_parallel")),
-    ("compile", event_rows("compile")),
+    ("compile", compile_rows),
     ("cuda_graphs", event_rows("cuda_graphs")),
     ("attention", attention_rows),
     ("kernel", kernel_rows),

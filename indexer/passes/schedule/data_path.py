@@ -9,6 +9,7 @@ from cgx.indexer.passes.schedule.frequency import repeat_in_step
 from cgx.indexer.passes.schedule.host_hops import host_hops
 from cgx.indexer.passes.schedule.merge import merged
 from cgx.indexer.passes.schedule.situation import Run, data_of
+from cgx.indexer.passes.schedule.stepped import HostCall
 from cgx.indexer.passes.schedule.tree import Spot
 
 FIELDS = ("hop", "by", "workers", "asynchronous", "blocks_step")
@@ -16,10 +17,14 @@ ORDER = ("read", "decode", "sample", "transform", "collate", "worker queue", "pr
 DATA_PHASES = ("data", "evaluation", "prefill", "decode", "startup")
 
 
-def data_path_rows(run: Run) -> list[dict[str, Any]]:
-    """Hops of the training (or request) data first, then those of evaluation."""
+def data_path_rows(run: Run, hosted: list[HostCall]) -> list[dict[str, Any]]:
+    """Hops of the training (or request) data first, then those of evaluation. ``hosted``: the step's host calls."""
     rows: list[tuple[int, int, dict[str, Any]]] = []
-    for spot in run.events("fetch"):
+    for call in hosted:
+        if call.phase == "schedule":
+            rows.append((0, 0, {"hop": "sample", "by": call.name, "workers": 0, "asynchronous": False, "blocks_step": True, "repeat": 1,
+                                "code_anchor": str(call.anchor)}))  # fmt: skip
+    for spot in fetches(run):
         rows += loader_rows(run, spot)
     for spot in run.events("data"):
         if data_of(spot).get("hop"):
@@ -32,6 +37,13 @@ def data_path_rows(run: Run) -> list[dict[str, Any]]:
             rows.append((rank(run, spot), spot.order, copy_row(run, spot, data)))
     ordered = [one for _, _, one in sorted(rows, key=lambda entry: entry[:2])]
     return merged(dedupe(ordered))
+
+
+def fetches(run: Run) -> list[Spot]:
+    """Where batches are taken. Opening a loader counts only where its loop follows, or where no ``next`` takes from it."""
+    found = run.events("fetch")
+    taken = {id(data_of(spot).get("loader")) for spot in found if data_of(spot).get("next")}
+    return [spot for spot in found if data_of(spot).get("next") or loop_after(spot) is not None or id(data_of(spot).get("loader")) not in taken]
 
 
 def dedupe(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -7,7 +7,7 @@ from typing import Any
 from cgx.indexer.interpreter.trace import Event, ModuleCall, Node, OpNode, ScopeNode
 from cgx.indexer.interpreter.values import Opaque
 from cgx.indexer.passes.schedule.collectives import overlaps
-from cgx.indexer.passes.schedule.data_path import loop_after
+from cgx.indexer.passes.schedule.data_path import fetches, loop_after
 from cgx.indexer.passes.schedule.merge import merged
 from cgx.indexer.passes.schedule.situation import Run, data_of
 from cgx.indexer.passes.schedule.tree import Spot
@@ -18,7 +18,7 @@ CURRENT = "current stream"
 
 def overlap_rows(run: Run) -> list[dict[str, Any]]:
     rows: list[tuple[int, dict[str, Any]]] = []
-    for spot in run.events("fetch"):
+    for spot in fetches(run):
         rows += [(spot.order, row) for row in loader_rows(run, spot)]
     rows += copies(run) + wrappers(run) + handles(run) + side_streams(run) + stated(run)
     return merged([one for _, one in sorted(rows, key=lambda pair: pair[0])])

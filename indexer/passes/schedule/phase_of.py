@@ -110,8 +110,8 @@ class Phases:
 
     def compute_phase(self, spot: Spot, node: Event) -> str:
         key = node.data.get("key")
-        if key == "backward":
-            return "backward"
+        if key in ("backward", "forward"):
+            return str(key)
         return "optimizer" if key in OPTIMIZER_KEYS else self.by_place(spot)
 
     def sync_phase(self, spot: Spot, node: Event) -> str:

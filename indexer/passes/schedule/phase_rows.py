@@ -11,6 +11,7 @@ from cgx.indexer.passes.schedule.frequency import frequency_of, repeat_in_step
 from cgx.indexer.passes.schedule.phase_of import OPTIMIZER_KEYS
 from cgx.indexer.passes.schedule.situation import Run
 from cgx.indexer.passes.schedule.step import is_model
+from cgx.indexer.passes.schedule.stepped import HostCall
 from cgx.indexer.passes.schedule.tree import Spot
 from cgx.model.anchors import Anchor
 
@@ -18,8 +19,8 @@ DEVICE_ONLY = frozenset({"forward", "backward", "optimizer", "decode", "sample"}
 HOST_KINDS = frozenset({"copy", "sync", "data", "fetch", "checkpoint"})
 
 
-def phase_rows(run: Run) -> list[dict[str, Any]]:
-    """Phases in the order in which they first occur, startup first and teardown last."""
+def phase_rows(run: Run, hosted: list[HostCall]) -> list[dict[str, Any]]:
+    """Phases in the order in which they first occur, startup first and teardown last. ``hosted``: phases of the host alone."""
     members: dict[str, list[Spot]] = {}
     for spot in run.spots:
         if counts(spot):
@@ -30,6 +31,7 @@ def phase_rows(run: Run) -> list[dict[str, Any]]:
         if row is not None:
             rows.append((order_of(name, found), row))
     add_startup(run, rows)
+    add_hosted(run, rows, hosted)
     return [row for _, row in sorted(rows, key=lambda pair: pair[0])]
 
 
@@ -41,7 +43,7 @@ def counts(spot: Spot) -> bool:
     if isinstance(node, ModuleCall):
         return is_model(node.module)
     if isinstance(node, Event) and node.kind == "compute":
-        return node.data.get("key") in ("backward", *OPTIMIZER_KEYS)
+        return node.data.get("key") in ("backward", "forward", *OPTIMIZER_KEYS)
     return isinstance(node, Event) and node.kind not in ("stream", "wait", "overlap", "wrap")
 
 
@@ -211,6 +213,16 @@ def add_startup(run: Run, rows: list[tuple[int, dict[str, Any]]]) -> None:
             row["runs_on"] = "host and device"
             return
     rows.append((-1, {"name": "startup", "kind": "one-off", "repeat": 1, "runs_on": "host and device", "ranks": "all", "code_anchor": str(anchor)}))
+
+
+def add_hosted(run: Run, rows: list[tuple[int, dict[str, Any]]], hosted: list[HostCall]) -> None:
+    """Scheduling and answering that no event shows."""
+    present = {row["name"] for _, row in rows}
+    first = min((spot.order for spot in run.step.forwards), default=0)
+    for call in hosted:
+        if call.phase not in present:
+            place = first - 1 if call.phase == "schedule" else 10**8
+            rows.append((place, {"name": call.phase, "kind": "repeated", "repeat": 1, "runs_on": "host", "ranks": "all", "code_anchor": str(call.anchor)}))
 
 
 def setup_anchor(run: Run) -> Anchor | None:
