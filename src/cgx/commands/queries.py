@@ -1,4 +1,4 @@
-"""``cgx queries``: the shipped queries. The work is done by :func:`cgx.store.ask.run_queries`."""
+"""``cgx queries``: the shipped queries. The work is done by :func:`cgx.ask.listing.run_queries`."""
 
 from __future__ import annotations
 
@@ -17,6 +17,6 @@ def queries(
 
     Example:  cgx queries module_tree
     """
-    from cgx.store.ask import run_queries
+    from cgx.ask.listing import run_queries
 
     return run_queries(name, json=json)

@@ -1,4 +1,4 @@
-"""``cgx query``: one question to the graph. The work is done by :func:`cgx.store.ask.run_query`."""
+"""``cgx query``: one question to the graph. The work is done by :func:`cgx.ask.query.run_query`."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def query(
 
     Example:  cgx query "MATCH (m:ModuleEntry) RETURN m.path, m.multiplicity ORDER BY m.path"
     """
-    from cgx.store.ask import run_query
+    from cgx.ask.query import run_query
 
     return run_query(
         statement, params=param or [], format=format, store=store, source=source, limit=limit, timeout=timeout

@@ -1,4 +1,4 @@
-"""``cgx schema``: node and edge kinds. The work is done by :func:`cgx.store.ask.run_schema`."""
+"""``cgx schema``: node and edge kinds. The work is done by :func:`cgx.ask.listing.run_schema`."""
 
 from __future__ import annotations
 
@@ -10,6 +10,6 @@ def schema(json: Json = False) -> int:
 
     Example:  cgx schema --json
     """
-    from cgx.store.ask import run_schema
+    from cgx.ask.listing import run_schema
 
     return run_schema(json=json)

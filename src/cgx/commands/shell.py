@@ -1,4 +1,4 @@
-"""``cgx shell``: questions to the graph, interactively. The work is done by :func:`cgx.store.shell.run_shell`."""
+"""``cgx shell``: questions to the graph, interactively. The work is done by :func:`cgx.ask.shell.run_shell`."""
 
 from __future__ import annotations
 
@@ -10,6 +10,6 @@ def shell(store: Store = None, source: SourceOption = ".") -> int:
 
     Example:  cgx shell --store neo4j://127.0.0.1:7687
     """
-    from cgx.store.shell import run_shell
+    from cgx.ask.shell import run_shell
 
     return run_shell(store=store, source=source)

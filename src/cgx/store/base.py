@@ -67,6 +67,10 @@ class Store(Protocol):
         Raises cgx.store.errors.QueryError (a UserError) for a bad statement, a write, or a timeout."""
         ...
 
+    def explain(self, cypher: str, params: Mapping[str, Any] | None = None) -> list[str]:
+        """The plan of a statement, one step a line, without running it. Raises QueryError for a bad statement."""
+        ...
+
     def has(self, label: str, id: str) -> bool:
         """Whether the node is there."""
         ...

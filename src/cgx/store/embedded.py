@@ -129,6 +129,14 @@ class EmbeddedStore:
         rows.seconds = time.perf_counter() - start
         return rows
 
+    def explain(self, cypher: str, params: Mapping[str, Any] | None = None) -> list[str]:
+        self._refresh()
+        try:
+            steps: Any = self._graph.cypher(f"EXPLAIN {cypher}", params=dict(params or {}))
+        except kglite.KgError as error:
+            raise QueryError(str(error).rstrip()) from error
+        return [_step(step) for step in steps]
+
     def has(self, label: str, id: str) -> bool:
         return bool(self._existing(label, [id]))
 
@@ -243,6 +251,11 @@ def _prepared(graph: kglite.KnowledgeGraph) -> kglite.KnowledgeGraph:
             graph.cypher(statement)
         graph.set_schema_version(schema.SCHEMA_VERSION)
     return graph
+
+
+def _step(step: Mapping[str, Any]) -> str:
+    rows = step.get("estimated_rows")
+    return f"{step['operation']}" + (f"  (about {rows} rows)" if rows is not None else "")
 
 
 def _refuse_files(graph: kglite.KnowledgeGraph, cypher: str, params: Mapping[str, Any] | None) -> None:

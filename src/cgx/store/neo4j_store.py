@@ -103,6 +103,14 @@ class Neo4jStore:
         rows.seconds = time.perf_counter() - start
         return rows
 
+    def explain(self, cypher: str, params: Mapping[str, Any] | None = None) -> list[str]:
+        try:
+            with self._reading(DEFAULT_TIMEOUT) as transaction:
+                plan = transaction.run(_literal(f"EXPLAIN {cypher}"), dict(params or {})).consume().plan
+        except (Neo4jError, DriverError) as error:
+            raise neo4j_errors.query_error(self.url, error, DEFAULT_TIMEOUT) from error
+        return _steps(plan, 0) if plan is not None else []
+
     def has(self, label: str, id: str) -> bool:
         return bool(self._existing(label, [id]))
 
@@ -189,6 +197,12 @@ def _known(label: str) -> str:
 def _literal(statement: str) -> LiteralString:
     """The driver asks for literals against injection; values are always parameters here, and labels come from the schema."""
     return statement
+
+
+def _steps(plan: Mapping[str, Any], depth: int) -> list[str]:
+    details = plan.get("args", {}).get("Details", "")
+    own = "  " * depth + str(plan["operatorType"]).partition("@")[0] + (f"  {details}" if details else "")
+    return [own, *(line for child in plan.get("children", ()) for line in _steps(child, depth + 1))]
 
 
 def _rows(result: neo4j.Result, limit: int | None) -> Rows:
