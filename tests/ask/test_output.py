@@ -15,7 +15,13 @@ from cgx.store.values import EdgeValue, NodeValue, PathValue
 
 GPT = NodeValue("Class", "c1", {"id": "c1", "qname": "model.GPT", "anchor": "model.py:GPT:60"})
 BASE = NodeValue("External", "torch.nn.Module", {"id": "torch.nn.Module", "qname": "torch.nn.Module"})
-PATH = PathValue((GPT, BASE, GPT), (EdgeValue("INHERITS", {"text": "nn.Module"}, "c1", "torch.nn.Module"), EdgeValue("X", {}, "c1", "torch.nn.Module")))
+PATH = PathValue(
+    (GPT, BASE, GPT),
+    (
+        EdgeValue("INHERITS", {"text": "nn.Module"}, "c1", "torch.nn.Module"),
+        EdgeValue("X", {}, "c1", "torch.nn.Module"),
+    ),
+)
 
 
 def text(rows: Rows, format: str = "table", width: int | None = None) -> list[str]:
@@ -24,22 +30,21 @@ def text(rows: Rows, format: str = "table", width: int | None = None) -> list[st
 
 def test_a_table_aligns_numbers_right_and_shows_null_as_nothing():
     assert text(Rows(["name", "n"], [("a", 5), ("bcd", 120), ("e", None)])) == [
-        "name | n",
+        "name |   n",
         "-----+----",
         "a    |   5",
         "bcd  | 120",
         "e    |",
-    ] or text(Rows(["name", "n"], [("a", 5), ("bcd", 120), ("e", None)])) == [
-        "name | n",
-        "-----+----",
-        "a    |   5",
     ]
 
 
 def test_values_are_readable():
     assert cells.cell(GPT) == "(:Class model.GPT model.py:GPT:60)"
     assert cells.cell(EdgeValue("CALLS", {"text": "self.attn", "line": 3})) == "-[:CALLS self.attn 3]->"
-    assert cells.cell(PATH) == "(:Class model.GPT model.py:GPT:60)-[:INHERITS nn.Module]->(:External torch.nn.Module)<-[:X]-(:Class model.GPT model.py:GPT:60)"
+    assert (
+        cells.cell(PATH)
+        == "(:Class model.GPT model.py:GPT:60)-[:INHERITS nn.Module]->(:External torch.nn.Module)<-[:X]-(:Class model.GPT model.py:GPT:60)"
+    )
     assert cells.cell([1, None, "x", True]) == "[1, , x, true]"
     assert cells.cell(list(range(30))) == "[0, 1, 2, 3, 4, 5, 6, 7, … 30 in all]"
     assert cells.cell({"a": [1]}) == "{a: [1]}"
@@ -52,7 +57,7 @@ def test_text_of_a_repository_cannot_steer_the_terminal():
 
 def test_wide_values_are_cut_and_anchors_are_cut_last():
     rows = Rows(["text", "anchor"], [("x" * 60, "model.py:GPT.forward:60")])
-    head, rule, line = text(rows, width=50)
+    line = text(rows, width=50)[2]
     assert len(line) <= 50 and line.endswith("model.py:GPT.forward:60") and "…" in line
     line = text(rows, width=20)[2]
     assert len(line) <= 20 and line.count("…") == 2

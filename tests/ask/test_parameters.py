@@ -17,9 +17,15 @@ def test_used_leaves_out_strings_and_comments():
 
 
 def test_a_shipped_query_gets_typed_values_and_its_defaults(where: Where):
-    assert parameters.for_query(queries.get("largest_functions"), {"count": "3"}, where) == {"commit": sample.NEW, "count": 3}
+    assert parameters.for_query(queries.get("largest_functions"), {"count": "3"}, where) == {
+        "commit": sample.NEW,
+        "count": 3,
+    }
     assert parameters.for_query(queries.get("moved"), {}, where) == {"old": sample.OLD, "new": sample.NEW}
-    assert parameters.for_query(queries.get("repeat_changes"), {}, where) == {"old_job": sample.OLD_JOB, "new_job": sample.JOB}
+    assert parameters.for_query(queries.get("repeat_changes"), {}, where) == {
+        "old_job": sample.OLD_JOB,
+        "new_job": sample.JOB,
+    }
 
 
 @pytest.mark.parametrize(

@@ -24,7 +24,7 @@ def table(rows: Rows, width: int | None) -> Iterator[str]:
         return
     numeric = [bool(texts) and all(_number(row[at]) for row in rows.rows) for at in range(len(rows.columns))]
     widths = _widths(rows.columns, texts, width)
-    yield _line(rows.columns, widths, [False] * len(widths))
+    yield _line(rows.columns, widths, numeric)
     yield "-+-".join("-" * each for each in widths)
     for row in texts:
         yield _line(row, widths, numeric)

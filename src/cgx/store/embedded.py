@@ -115,8 +115,8 @@ class EmbeddedStore:
         start = time.perf_counter()
         try:
             _refuse_files(self._graph, cypher, params)
-            with self._graph.begin_read() as transaction:
-                view = transaction.cypher(cypher, params=dict(params or {}), timeout_ms=max(1, int(seconds * 1000)))
+            with self._locked():
+                view = self._graph.cypher(cypher, params=dict(params or {}), timeout_ms=max(1, int(seconds * 1000)))
                 rows = convert(view, limit)
         except kglite.ReadOnlyError as error:
             raise QueryError("the statement writes; statements given to cgx are read-only") from error
@@ -125,7 +125,7 @@ class EmbeddedStore:
                 f"stopped after {seconds:g} s without an answer; narrow the statement or raise --timeout"
             ) from error
         except kglite.KgError as error:
-            raise QueryError(str(error).rstrip()) from error
+            raise QueryError(_told(error)) from error
         rows.seconds = time.perf_counter() - start
         return rows
 
@@ -171,6 +171,15 @@ class EmbeddedStore:
         self._dirty = self._broken = True
         yield
         self._broken = False
+
+    @contextlib.contextmanager
+    def _locked(self) -> Iterator[None]:
+        """The engine's own read-only mode. (Its read transactions cannot be interrupted by Ctrl-C; this can.)"""
+        self._graph.read_only(True)
+        try:
+            yield
+        finally:
+            self._graph.read_only(False)
 
     def _writable(self) -> None:
         if self._read_only:
@@ -251,6 +260,14 @@ def _prepared(graph: kglite.KnowledgeGraph) -> kglite.KnowledgeGraph:
             graph.cypher(statement)
         graph.set_schema_version(schema.SCHEMA_VERSION)
     return graph
+
+
+def _told(error: Exception) -> str:
+    """The engine's message; its advice on its own settings, which users of cgx cannot reach, is left out."""
+    text = str(error).rstrip()
+    if "safety ceiling" in text:
+        return "stopped: more than 10 million rows on the way to the answer; narrow the statement"
+    return text
 
 
 def _step(step: Mapping[str, Any]) -> str:
