@@ -1,0 +1,304 @@
+"""Class statements, MRO, dataclasses, enums and instantiation."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from cgx.indexer.interpreter.scopes import Frame, Scope, Site
+from cgx.indexer.interpreter.values import (
+    MISSING,
+    ClassMethod,
+    ClassValue,
+    External,
+    Instance,
+    ModuleInstance,
+    Native,
+    Opaque,
+    Property,
+    StaticMethod,
+    Unknown,
+    Value,
+)
+
+if TYPE_CHECKING:
+    from cgx.indexer.interpreter.interp import Interp
+
+ENUMS = frozenset({"enum.Enum", "enum.IntEnum", "enum.StrEnum", "enum.Flag", "enum.IntFlag"})
+
+
+def qualify(frame: Frame, name: str) -> tuple[str, str]:
+    """(anchor symbol, qualified name) of something defined in this frame."""
+    symbol = name if frame.symbol == "<module>" else f"{frame.symbol}.{name}"
+    module = frame.scope.module.name if frame.scope.module is not None else ""
+    return symbol, f"{module}.{symbol}" if module else symbol
+
+
+def make_class(interp: Interp, node: ast.ClassDef, frame: Frame) -> Value:
+    """Evaluate a class statement. The body runs in a class scope; decorators and metaclasses follow."""
+    symbol, qname = qualify(frame, node.name)
+    bases: list[Value] = []
+    for base in node.bases:
+        value = interp.pick(interp.eval(base.value if isinstance(base, ast.Starred) else base, frame))
+        bases.append(interp.as_class(value))
+    keywords = {k.arg: interp.eval(k.value, frame) for k in node.keywords if k.arg}
+    scope = Scope("class", frame.scope, module=frame.scope.module, globals=frame.scope.globals)
+    cls = ClassValue(node.name, qname, symbol, frame.path, frame.scope.module, bases, [], scope.vars, node.lineno)
+    cls.metaclass = keywords.pop("metaclass", None)
+    cls.mro = linearise(cls)
+    scope.vars["__module__"] = frame.scope.module.name if frame.scope.module is not None else ""
+    scope.vars["__qualname__"] = symbol
+    if ast.get_docstring(node, clean=False) is not None:
+        scope.vars["__doc__"] = ast.get_docstring(node)
+    inner = Frame(scope, frame.code, symbol, frame.function, cls)
+    with interp.quiet_class(cls):
+        for statement in node.body:
+            interp.exec(statement, inner)
+    cls.origins = scope.origins
+    fields = scope.vars.pop("__cgx_fields__", None)
+    cls.info["annotations"] = fields or {}
+    cls.info["frame"] = inner
+    _flavour(interp, cls, Site(node, frame))
+    value: Value = cls
+    for parent in cls.mro[1:]:
+        hook = parent.namespace.get("__init_subclass__") if isinstance(parent, ClassValue) else None
+        if hook is not None:
+            func = hook.func if isinstance(hook, ClassMethod) else hook
+            interp.attempt(lambda func=func: interp.call(func, [cls], keywords, Site(node, frame)))
+            break
+    for decorator in reversed(node.decorator_list):
+        value = interp.decorate(interp.eval(decorator, frame), value, Site(decorator, frame), frame)
+    return value
+
+
+def linearise(cls: ClassValue) -> list[Value]:
+    """C3 over the known bases; an inconsistent order falls back to depth first."""
+    sequences = [list(base.mro) if isinstance(base, ClassValue) else [base] for base in cls.bases]
+    sequences.append(list(cls.bases))
+    result: list[Value] = [cls]
+    while any(sequences):
+        for sequence in sequences:
+            if not sequence:
+                continue
+            head = sequence[0]
+            if not any(_in(head, other[1:]) for other in sequences):
+                break
+        else:
+            for sequence in sequences:
+                result.extend(item for item in sequence if not _in(item, result))
+            return result
+        result.append(head)
+        for sequence in sequences:
+            if sequence and (sequence[0] is head or sequence[0] == head):
+                del sequence[0]
+    return result
+
+
+def _in(item: Value, group: list[Value]) -> bool:
+    return any(item is other or (isinstance(item, External) and item == other) for other in group)
+
+
+def _flavour(interp: Interp, cls: ClassValue, site: Site) -> None:
+    """Enums and NamedTuples are told by their bases; dataclasses by their decorator or base."""
+    names = {base.qname for base in cls.mro if isinstance(base, External | ClassValue)}
+    if names & ENUMS:
+        _make_enum(interp, cls, names)
+    elif "typing.NamedTuple" in names or "collections.namedtuple" in names:
+        cls.info["fields"] = list(cls.info["annotations"])
+        cls.info["namedtuple"] = True
+    elif any(isinstance(base, ClassValue) and "dataclass_transform" in base.info for base in cls.mro[1:]):
+        make_dataclass(interp, cls, {}, site)
+
+
+def _make_enum(interp: Interp, cls: ClassValue, names: set[str]) -> None:
+    members: dict[str, Value] = {}
+    last = 0
+    for name, value in list(cls.namespace.items()):
+        if name.startswith("_") or isinstance(value, Property | StaticMethod | ClassMethod | Native) or type(value).__name__ == "FunctionValue":
+            continue
+        if isinstance(value, Opaque | External) and value.qname.endswith("auto"):
+            value = name.lower() if "enum.StrEnum" in names else last + 1
+        if isinstance(value, int):
+            last = value
+        member = Instance(cls, {"name": name, "value": value, "_value_": value, "_name_": name})
+        members[name] = member
+        cls.namespace[name] = member
+    cls.info["members"] = members
+
+
+# ------------------------------------------------------------------ dataclasses
+
+
+def make_dataclass(interp: Interp, cls: ClassValue, options: dict[str, Value], site: Site) -> ClassValue:
+    """Collect the fields, in order, over the MRO. The constructor is built in when the class is called."""
+    fields: dict[str, Value] = {}
+    for parent in reversed(cls.mro):
+        if isinstance(parent, ClassValue):
+            if parent is not cls and "dataclass" in parent.info:
+                for name in parent.info["dataclass"]:
+                    fields.setdefault(name, parent)
+            elif parent is cls:
+                for name, annotation in cls.info["annotations"].items():
+                    text = ast.unparse(annotation)
+                    if text.startswith(("ClassVar", "typing.ClassVar")) or text.endswith("KW_ONLY"):
+                        continue
+                    fields[name] = cls
+    cls.info["dataclass"] = fields
+    cls.info["options"] = options
+    cls.info["own_init"] = "__init__" in cls.namespace
+    return cls
+
+
+def dataclass_init(interp: Interp, cls: ClassValue, instance: Instance, args: list[Value], kwargs: dict[str, Value], site: Site) -> None:
+    names = [name for name in cls.info["dataclass"] if not _no_init(cls, name)]
+    positional = [name for name in names if not _keyword_only(cls, name)]
+    given = dict(zip(positional, args))
+    unexpected = set(kwargs) - set(names) - {"*"}
+    if len(args) > len(positional) or unexpected:
+        what = ", ".join(sorted(unexpected)) or f"{len(args)} positional arguments"
+        interp.raise_("TypeError", f"{cls.name}() got {what}", site)
+    given.update(kwargs)
+    spread = given.pop("*", None)
+    post: list[Value] = []
+    for name in cls.info["dataclass"]:
+        if name in given:
+            value = given[name]
+        elif spread is not None and name not in given:
+            value = Unknown(f"{cls.name}.{name}", getattr(spread, "reason", "unsupported"), site.anchor)
+        else:
+            value = field_default(interp, cls, name, site)
+        if value is MISSING:
+            if _no_init(cls, name):
+                continue
+            interp.raise_("TypeError", f"{cls.name}() misses {name}", site)
+        if "InitVar" in ast.unparse(_annotation(cls, name)):
+            post.append(value)
+            continue
+        interp.setattr(instance, name, value, site)
+        origin = cls.origins.get(name)
+        if name not in given and origin is not None:
+            instance.origins[name] = origin
+    if cls.lookup("__post_init__") is not MISSING:
+        interp.call_method(instance, "__post_init__", post, {}, site)
+
+
+def _annotation(cls: ClassValue, name: str) -> ast.expr:
+    for parent in cls.mro:
+        if isinstance(parent, ClassValue) and name in parent.info.get("annotations", {}):
+            found: ast.expr = parent.info["annotations"][name]
+            return found
+    return ast.Constant("")
+
+
+def _field_call(cls: ClassValue, name: str) -> Opaque | None:
+    value = cls.lookup(name)
+    return value if isinstance(value, Opaque) and value.qname == "dataclasses.Field" else None
+
+
+def _no_init(cls: ClassValue, name: str) -> bool:
+    field = _field_call(cls, name)
+    return field is not None and field.attrs.get("init") is False
+
+
+def _keyword_only(cls: ClassValue, name: str) -> bool:
+    field = _field_call(cls, name)
+    if field is not None and "kw_only" in field.attrs:
+        return field.attrs["kw_only"] is True
+    home = cls.info["dataclass"].get(name)
+    options = home.info.get("options", {}) if isinstance(home, ClassValue) else {}
+    return options.get("kw_only") is True
+
+
+def field_default(interp: Interp, cls: ClassValue, name: str, site: Site) -> Value:
+    value = cls.lookup(name)
+    field = _field_call(cls, name)
+    if field is None:
+        return value
+    if "default" in field.attrs:
+        return field.attrs["default"]
+    if "default_factory" in field.attrs:
+        return interp.call(field.attrs["default_factory"], [], {}, site)
+    return MISSING
+
+
+# ------------------------------------------------------------------ instantiation
+
+
+def instantiate(interp: Interp, cls: ClassValue, args: list[Value], kwargs: dict[str, Value], site: Site) -> Value:
+    """``cls(...)``: metaclass ``__call__``, ``__new__``, ``__init__`` by Python's rules."""
+    meta = cls.metaclass
+    if meta is None:
+        meta = next((c.metaclass for c in cls.mro if isinstance(c, ClassValue) and c.metaclass is not None), None)
+    if isinstance(meta, ClassValue) and not interp.in_meta(cls):
+        hook = meta.lookup("__call__")
+        if hook is not MISSING:
+            with interp.meta_call(cls):
+                return interp.call(hook, [cls, *args], kwargs, site)
+    members = next((c.info["members"] for c in cls.mro if isinstance(c, ClassValue) and "members" in c.info), None)
+    if members is not None and args:
+        return _enum_member(interp, cls, members, args[0], site)
+    if cls.info.get("namedtuple"):
+        return _namedtuple(interp, cls, args, kwargs, site)
+    found = interp.instantiate_native(cls, args, kwargs, site)
+    if found is not NotImplemented:
+        return found
+    new = cls.lookup("__new__")
+    if new is not MISSING and not isinstance(new, Native):
+        func = new.func if isinstance(new, StaticMethod) else new
+        instance = interp.call(func, [cls, *args], kwargs, site)
+        if not (isinstance(instance, Instance) and cls in instance.cls.mro):
+            return instance
+    else:
+        instance = interp.new_instance(cls, site)
+    initialise(interp, instance, args, kwargs, site)
+    return instance
+
+
+def initialise(interp: Interp, instance: Instance, args: list[Value], kwargs: dict[str, Value], site: Site) -> None:
+    cls = instance.cls
+    for parent in cls.mro:
+        if isinstance(parent, ClassValue):
+            if "__init__" in parent.namespace:
+                if isinstance(instance, ModuleInstance):
+                    with interp.constructing(instance):
+                        interp.call(parent.namespace["__init__"], [instance, *args], kwargs, site)
+                else:
+                    interp.call(parent.namespace["__init__"], [instance, *args], kwargs, site)
+                return
+            if "dataclass" in parent.info:
+                dataclass_init(interp, parent if parent is cls else cls if "dataclass" in cls.info else parent, instance, args, kwargs, site)
+                return
+        elif isinstance(parent, External | Unknown) and getattr(parent, "qname", "") not in ("object", "abc.ABC", "typing.Generic", "typing.Protocol"):
+            handled = interp.external_init(parent, instance, args, kwargs, site)
+            if handled:
+                return
+            instance.open = True
+    return
+
+
+def _enum_member(interp: Interp, cls: ClassValue, members: dict[str, Value], value: Value, site: Site) -> Value:
+    if isinstance(value, Instance):
+        return value
+    for member in members.values():
+        if interp.equal(member.attrs["value"], value) is True:
+            return member
+    if isinstance(value, Unknown):
+        return Unknown(site.text, value.reason, value.anchor)
+    missing = cls.lookup("_missing_")
+    if missing is not MISSING:
+        return interp.call(missing.func if isinstance(missing, ClassMethod) else missing, [cls, value], {}, site)
+    return interp.raise_("ValueError", f"{value!r} is not a valid {cls.name}", site)
+
+
+def _namedtuple(interp: Interp, cls: ClassValue, args: list[Value], kwargs: dict[str, Value], site: Site) -> Instance:
+    instance = Instance(cls, constructed_at=site.anchor)
+    names = cls.info["fields"]
+    for name, value in [*zip(names, args), *kwargs.items()]:
+        instance.attrs[name] = value
+    for name in names:
+        if name not in instance.attrs:
+            default = cls.namespace.get(name, MISSING)
+            instance.attrs[name] = interp.unknown(f"{cls.name}.{name}", "parameter", site) if default is MISSING else default
+    return instance
+
+

@@ -1,0 +1,483 @@
+"""Evaluation of expressions: one function a node kind, listed in EVALUATE."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any
+
+from cgx.indexer.interpreter import operators
+from cgx.indexer.interpreter.joins import join
+from cgx.indexer.interpreter.scopes import Frame, Scope, Site
+from cgx.indexer.interpreter.trace import BranchNode
+from cgx.indexer.interpreter.values import (
+    MISSING,
+    ByRank,
+    DictValue,
+    FunctionValue,
+    GeneratorValue,
+    ListValue,
+    LoopContext,
+    ModuleInstance,
+    Sequence,
+    SetValue,
+    TensorValue,
+    Unknown,
+    Value,
+)
+from cgx.indexer.ops.dims import Dim
+
+if TYPE_CHECKING:
+    from cgx.indexer.interpreter.interp import Interp
+
+
+def constant(interp: Interp, node: ast.Constant, frame: Frame) -> Value:
+    return node.value
+
+
+def name(interp: Interp, node: ast.Name, frame: Frame) -> Value:
+    scope = frame.scope.find(node.id)
+    if scope is not None:
+        if scope.read is not None:
+            scope.read.add(node.id)
+        return interp.pick(scope.vars[node.id])
+    found = interp.builtin(node.id)
+    if found is not MISSING:
+        return found
+    module = frame.scope.globals
+    if module is not None:
+        late = interp.late_name(module, node.id)
+        if late is not MISSING:
+            return late
+    if frame.code.partial or (module is not None and "*" in module.vars):
+        return interp.unknown(node.id, "missing-module", Site(node, frame))
+    return interp.raise_("NameError", f"name {node.id!r} is not defined", Site(node, frame))
+
+
+def attribute(interp: Interp, node: ast.Attribute, frame: Frame) -> Value:
+    return interp.getattr(interp.eval(node.value, frame), node.attr, Site(node, frame))
+
+
+def call(interp: Interp, node: ast.Call, frame: Frame) -> Value:
+    site = Site(node, frame)
+    if isinstance(node.func, ast.Name) and node.func.id == "super" and not node.args and frame.owner is not None:
+        return interp.zero_super(frame)
+    func = interp.eval(node.func, frame)
+    args: list[Value] = []
+    spread: Unknown | None = None
+    for arg in node.args:
+        if isinstance(arg, ast.Starred):
+            items = interp.iterate(interp.eval(arg.value, frame), site)
+            if isinstance(items, list):
+                args.extend(items)
+            else:
+                spread = interp.unknown(frame.code.text(arg), "unsupported", site)
+        else:
+            args.append(interp.eval(arg, frame))
+    kwargs: dict[str, Value] = {}
+    for keyword in node.keywords:
+        value = interp.eval(keyword.value, frame)
+        if keyword.arg is not None:
+            kwargs[keyword.arg] = value
+        else:
+            found = interp.as_keywords(value, site)
+            if found is None:
+                spread = value if isinstance(value, Unknown) else interp.unknown(frame.code.text(keyword.value), "unsupported", site)
+            else:
+                kwargs.update(found)
+    if isinstance(func, _LOCALS):
+        return func.run(interp, frame, args)
+    if spread is not None:
+        kwargs["*"] = spread
+    return interp.call(func, args, kwargs, site)
+
+
+class FrameFunction:
+    """``locals``, ``globals``, ``vars``, ``exec``, ``eval`` and ``dir``: builtins that need the caller's frame."""
+
+    def __init__(self, name: str, run: Callable[[Interp, Frame, list[Value]], Value]) -> None:
+        self.name, self.run = name, run
+
+
+_LOCALS = FrameFunction
+
+
+def binop(interp: Interp, node: ast.BinOp, frame: Frame) -> Value:
+    if isinstance(node.left, ast.BinOp):
+        return _chain(interp, node, frame)
+    left, right = interp.eval(node.left, frame), interp.eval(node.right, frame)
+    return operators.binary(interp, type(node.op), left, right, Site(node, frame))
+
+
+def _chain(interp: Interp, node: ast.BinOp, frame: Frame) -> Value:
+    """A long chain of operators, without recursion."""
+    chain: list[ast.BinOp] = []
+    step: ast.expr = node
+    while isinstance(step, ast.BinOp):
+        chain.append(step)
+        step = step.left
+    value = interp.eval(step, frame)
+    for link in reversed(chain):
+        right = interp.eval(link.right, frame)
+        value = operators.binary(interp, type(link.op), value, right, Site(link, frame))
+    return value
+
+
+def unaryop(interp: Interp, node: ast.UnaryOp, frame: Frame) -> Value:
+    return operators.unary(interp, type(node.op), interp.eval(node.operand, frame), Site(node, frame))
+
+
+def boolop(interp: Interp, node: ast.BoolOp, frame: Frame) -> Value:
+    """``and``/``or`` with short circuit. An undecided operand leaves the result undecided unless a later one settles it."""
+    stop = isinstance(node.op, ast.Or)
+    undecided: list[Value] = []
+    ranked: list[ByRank] = []
+    value: Value = None
+    for index, operand in enumerate(node.values):
+        last = index == len(node.values) - 1
+        if undecided:
+            with interp.assuming(undecided, not stop):
+                value = interp.eval(operand, frame)
+        else:
+            value = interp.eval(operand, frame)
+        if isinstance(value, ByRank) and not last:
+            ranked.append(value)
+        site = Site(operand, frame)
+        truth = interp.truth_at(value, site) if not last else interp.truth(value)
+        if truth is stop:
+            if not undecided:
+                return _ranked(interp, ranked, value, stop)
+            if stop is False or value is True:
+                return value if not isinstance(value, Unknown) else stop
+        if truth is None:
+            undecided.append(value)
+    if not undecided:
+        return _ranked(interp, ranked, value, stop)
+    if len(undecided) == 1 and (undecided[0] is value or interp.truth(value) is (not stop)) and isinstance(undecided[0], Unknown):
+        found = undecided[0]
+        return Unknown(found.name, found.reason, found.anchor, found.hint, found.settle, found.guard)
+    if stop and len(undecided) >= 1 and not isinstance(undecided[0], Unknown | TensorValue):
+        return join(undecided[0], value, frame.code.text(node.values[0]), frame.anchor(node))
+    first = next((item for item in undecided if isinstance(item, Unknown)), None)
+    site = Site(node, frame)
+    if first is None:
+        return interp.unknown(site.text, "data", site, "bool")
+    return Unknown(site.text, first.reason, first.anchor, "bool", first.settle or ("--set", first.name), site.text)
+
+
+def _ranked(interp: Interp, ranked: list[ByRank], value: Value, stop: bool) -> Value:
+    """The result for every rank, where an operand before differs between ranks."""
+    if not ranked or interp.truth(value) is None:
+        return value
+    size = len(ranked[0].values)
+    last = value.values if isinstance(value, ByRank) else (value,) * size
+    results = []
+    for rank in range(size):
+        gate = next((one.values[rank] for one in ranked if bool(interp.truth(one.values[rank])) is stop), MISSING)
+        results.append(last[rank] if gate is MISSING else gate)
+    return operators.by_rank(results)
+
+
+def compare(interp: Interp, node: ast.Compare, frame: Frame) -> Value:
+    left = interp.eval(node.left, frame)
+    result: Value = True
+    for op, right_node in zip(node.ops, node.comparators):
+        right = interp.eval(right_node, frame)
+        site = Site(node, frame)
+        result = operators.compare(interp, type(op), left, right, site)
+        if len(node.ops) > 1:
+            truth = interp.truth(result)
+            if truth is not True:
+                return result
+        left = right
+    return result
+
+
+def ifexp(interp: Interp, node: ast.IfExp, frame: Frame) -> Value:
+    test = interp.eval(node.test, frame)
+    site = Site(node.test, frame)
+    if isinstance(test, ByRank):
+        picked = [interp.truth(value) for value in test.values]
+        if None not in picked:
+            yes = interp.eval(node.body, frame) if True in picked else None
+            no = interp.eval(node.orelse, frame) if False in picked else None
+            return operators.by_rank([interp.for_rank(yes if flag else no, rank) for rank, flag in enumerate(picked)])
+    truth = interp.truth_at(test, site)
+    if truth is not None:
+        return interp.eval(node.body if truth else node.orelse, frame)
+    text = site.text
+    branches = []
+    for expr, holds in ((node.body, True), (node.orelse, False)):
+        with interp.assuming([test], holds), interp.inside(BranchNode(frame.anchor(node.test), text if holds else f"not ({text})")):
+            branches.append(interp.attempt(lambda expr=expr: interp.eval(expr, frame)))
+    interp.note_unknown(test)
+    return join(branches[0], branches[1], text, frame.anchor(node), frame.code.text(node))
+
+
+def subscript(interp: Interp, node: ast.Subscript, frame: Frame) -> Value:
+    value = interp.eval(node.value, frame)
+    return interp.getitem(value, interp.eval(node.slice, frame), Site(node, frame))
+
+
+def slice_(interp: Interp, node: ast.Slice, frame: Frame) -> Value:
+    return slice(*(None if part is None else interp.eval(part, frame) for part in (node.lower, node.upper, node.step)))
+
+
+def _elements(interp: Interp, nodes: list[ast.expr], frame: Frame) -> tuple[list[Value], bool]:
+    items: list[Value] = []
+    is_open = False
+    for element in nodes:
+        if isinstance(element, ast.Starred):
+            found = interp.iterate(interp.eval(element.value, frame), Site(element, frame))
+            if isinstance(found, list):
+                items.extend(found)
+            else:
+                is_open = True
+        else:
+            items.append(interp.eval(element, frame))
+    return items, is_open
+
+
+def list_(interp: Interp, node: ast.List, frame: Frame) -> Value:
+    return ListValue(*_elements(interp, node.elts, frame))
+
+
+def tuple_(interp: Interp, node: ast.Tuple, frame: Frame) -> Value:
+    items, is_open = _elements(interp, node.elts, frame)
+    return ListValue(items, True) if is_open else tuple(items)
+
+
+def set_(interp: Interp, node: ast.Set, frame: Frame) -> Value:
+    items, is_open = _elements(interp, node.elts, frame)
+    return interp.make_set(items, is_open)
+
+
+def dict_(interp: Interp, node: ast.Dict, frame: Frame) -> Value:
+    result = DictValue()
+    for key_node, value_node in zip(node.keys, node.values):
+        value = interp.eval(value_node, frame)
+        if key_node is None:
+            if isinstance(value, DictValue):
+                result.items.update(value.items)
+                result.open |= value.open
+            else:
+                found = interp.as_keywords(value, Site(value_node, frame))
+                result.items.update(found or {})
+                result.open |= found is None
+            continue
+        key = interp.key(interp.eval(key_node, frame))
+        if key is MISSING:
+            result.open = True
+        else:
+            result.items[key] = value
+            result.origins[key] = frame.anchor(value_node)
+    return result
+
+
+# ------------------------------------------------------------------ comprehensions
+
+
+def listcomp(interp: Interp, node: ast.ListComp, frame: Frame) -> Value:
+    result = ListValue()
+    sequence = _comprehend(interp, node, frame, lambda inner: result.items.append(interp.eval(node.elt, inner)))
+    if sequence is None:
+        return result
+    element = result.items[0] if result.items else None
+    if sequence.length is MISSING:
+        result.open = True
+        return result
+    return Sequence(element, sequence.length, "list", frame.anchor(node))
+
+
+def generatorexp(interp: Interp, node: ast.GeneratorExp, frame: Frame) -> Value:
+    result = ListValue()
+    sequence = _comprehend(interp, node, frame, lambda inner: result.items.append(interp.eval(node.elt, inner)))
+    if sequence is None:
+        return result
+    if sequence.length is MISSING:
+        result.open = True
+        return result
+    return Sequence(result.items[0] if result.items else None, sequence.length, "generator", frame.anchor(node))
+
+
+def setcomp(interp: Interp, node: ast.SetComp, frame: Frame) -> Value:
+    found: list[Value] = []
+    sequence = _comprehend(interp, node, frame, lambda inner: found.append(interp.eval(node.elt, inner)))
+    return interp.make_set(found, sequence is not None)
+
+
+def dictcomp(interp: Interp, node: ast.DictComp, frame: Frame) -> Value:
+    result = DictValue()
+
+    def add(inner: Frame) -> None:
+        key = interp.key(interp.eval(node.key, inner))
+        value = interp.eval(node.value, inner)
+        if key is MISSING:
+            result.open = True
+        else:
+            result.items[key] = value
+            result.origins[key] = frame.anchor(node)
+
+    if _comprehend(interp, node, frame, add) is not None:
+        result.open = True
+    return result
+
+
+def _comprehend(interp: Interp, node: Any, frame: Frame, add: Callable[[Frame], None]) -> Sequence | None:
+    """Run a comprehension. Returns the Sequence it runs over where the elements are not known one by one.
+
+    A length of MISSING means that elements may be left out (an undecided filter).
+    """
+    scope = Scope("comprehension", frame.scope, module=frame.scope.module, globals=frame.scope.globals)
+    inner = Frame(scope, frame.code, frame.symbol, frame.function, frame.owner, frame.first, on_yield=frame.on_yield)
+    found: list[Sequence] = []
+
+    def run(index: int) -> None:
+        if index == len(node.generators):
+            add(inner)
+            return
+        generator = node.generators[index]
+        source = interp.eval(generator.iter, inner if index else frame)
+        site = Site(generator.iter, frame)
+        items = interp.iterate(source, site)
+        context = LoopContext(frame.code.text(generator.iter), len(items) if isinstance(items, list) else None, frame.anchor(generator.iter))
+        if isinstance(items, list):
+            with interp.loop(context):
+                for item in interp.each(items, site):
+                    interp.assign(generator.target, item, inner)
+                    verdict = _passes(interp, generator.ifs, inner)
+                    if verdict is None:
+                        found.append(Sequence(None, MISSING))
+                    if verdict is not False:
+                        run(index + 1)
+            return
+        element = items.element if isinstance(items, Sequence) else Unknown(f"element of {site.text}", getattr(items, "reason", "data"), site.anchor)
+        length = items.length if isinstance(items, Sequence) else items
+        with interp.loop(LoopContext(context.expr, length, context.anchor)):
+            interp.assign(generator.target, element, inner)
+            if _passes(interp, generator.ifs, inner) is not False:
+                run(index + 1)
+        filtered = bool(generator.ifs)
+        unknown = interp.unknown(f"len({site.text})", "data", site, "int")
+        found.append(Sequence(element, unknown if filtered else length))
+
+    run(0)
+    return found[0] if found else None
+
+
+def _passes(interp: Interp, tests: list[ast.expr], frame: Frame) -> bool | None:
+    verdict: bool | None = True
+    for test in tests:
+        truth = interp.truth_at(interp.eval(test, frame), Site(test, frame))
+        if truth is False:
+            return False
+        if truth is None:
+            verdict = None
+    return verdict
+
+
+# ------------------------------------------------------------------ functions, strings, generators
+
+
+def lambda_(interp: Interp, node: ast.Lambda, frame: Frame) -> Value:
+    return interp.make_function(node, frame, "<lambda>")
+
+
+def joinedstr(interp: Interp, node: ast.JoinedStr, frame: Frame) -> Value:
+    pieces = [interp.eval(part, frame) if isinstance(part, ast.FormattedValue) else part.value for part in node.values]  # type: ignore[attr-defined]
+    return operators.lift(interp, tuple(pieces), lambda *parts: _joined(interp, parts, node, frame))
+
+
+def _joined(interp: Interp, parts: tuple[Value, ...], node: ast.JoinedStr, frame: Frame) -> Value:
+    if all(isinstance(part, str) for part in parts):
+        return "".join(parts)
+    site = Site(node, frame)
+    return operators.derived(interp, parts, site, "str")
+
+
+def formattedvalue(interp: Interp, node: ast.FormattedValue, frame: Frame) -> Value:
+    value = interp.eval(node.value, frame)
+    site = Site(node.value, frame)
+    spec = interp.eval(node.format_spec, frame) if node.format_spec is not None else ""
+    return operators.lift(interp, (value, spec), lambda v, s: _format(interp, v, s, node.conversion, site))
+
+
+def _format(interp: Interp, value: Value, spec: Value, conversion: int, site: Site) -> Value:
+    if isinstance(value, TensorValue):
+        interp.transfer("print", value, site)
+        return interp.unknown(site.text, "data", site, "str")
+    if isinstance(value, bool | int | float | str | bytes | type(None) | complex) and isinstance(spec, str):
+        shown: Value = {115: str, 114: repr, 97: ascii}.get(conversion, lambda v: v)(value)
+        try:
+            return format(shown, spec)
+        except (ValueError, TypeError):
+            return interp.unknown(site.text, "unsupported", site, "str")
+    if isinstance(spec, str) and not spec:
+        return interp.to_text(value, site, conversion == 114)
+    return operators.derived(interp, (value,), site, "str")
+
+
+def starred(interp: Interp, node: ast.Starred, frame: Frame) -> Value:
+    return interp.eval(node.value, frame)
+
+
+def namedexpr(interp: Interp, node: ast.NamedExpr, frame: Frame) -> Value:
+    value = interp.eval(node.value, frame)
+    inner = frame
+    if frame.scope.kind == "comprehension":
+        scope = frame.scope
+        while scope.kind == "comprehension" and scope.parent is not None:
+            scope = scope.parent
+        inner = Frame(scope, frame.code, frame.symbol)
+    interp.assign(node.target, value, inner)
+    return value
+
+
+def yield_(interp: Interp, node: ast.Yield, frame: Frame) -> Value:
+    value = interp.eval(node.value, frame) if node.value is not None else None
+    return frame.on_yield(value) if frame.on_yield is not None else None
+
+
+def yieldfrom(interp: Interp, node: ast.YieldFrom, frame: Frame) -> Value:
+    source = interp.eval(node.value, frame)
+    handler = frame.on_yield
+    if handler is None:
+        return None
+    interp.run_each(source, handler, Site(node, frame))
+    return None
+
+
+def await_(interp: Interp, node: ast.Await, frame: Frame) -> Value:
+    return interp.await_value(interp.eval(node.value, frame), Site(node, frame))
+
+
+EVALUATE: dict[type[ast.AST], Callable[[Any, Any, Any], Value]] = {
+    ast.Constant: constant,
+    ast.Name: name,
+    ast.Attribute: attribute,
+    ast.Call: call,
+    ast.BinOp: binop,
+    ast.UnaryOp: unaryop,
+    ast.BoolOp: boolop,
+    ast.Compare: compare,
+    ast.IfExp: ifexp,
+    ast.Subscript: subscript,
+    ast.Slice: slice_,
+    ast.List: list_,
+    ast.Tuple: tuple_,
+    ast.Set: set_,
+    ast.Dict: dict_,
+    ast.ListComp: listcomp,
+    ast.GeneratorExp: generatorexp,
+    ast.SetComp: setcomp,
+    ast.DictComp: dictcomp,
+    ast.Lambda: lambda_,
+    ast.JoinedStr: joinedstr,
+    ast.FormattedValue: formattedvalue,
+    ast.Starred: starred,
+    ast.NamedExpr: namedexpr,
+    ast.Yield: yield_,
+    ast.YieldFrom: yieldfrom,
+    ast.Await: await_,
+}
+

@@ -1,0 +1,205 @@
+"""Calling functions of the source: binding arguments, running bodies, generators."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from cgx.indexer.interpreter.classes import qualify
+from cgx.indexer.interpreter.joins import join
+from cgx.indexer.interpreter.scopes import Frame, Scope, Site
+from cgx.indexer.interpreter.signals import RETURN, StopConsumer
+from cgx.indexer.interpreter.trace import CallNode
+from cgx.indexer.interpreter.values import (
+    MISSING,
+    ClassValue,
+    DictValue,
+    FunctionValue,
+    GeneratorValue,
+    ListValue,
+    Unknown,
+    Value,
+)
+from cgx.model.anchors import Anchor
+
+if TYPE_CHECKING:
+    from cgx.indexer.interpreter.interp import Interp
+
+MAX_DEPTH = 400  # nested calls of source functions
+MAX_SAME = 40  # nested calls of one function
+
+
+def make_function(interp: Interp, node: Any, frame: Frame, name: str) -> FunctionValue:
+    symbol, qname = qualify(frame, name) if name != "<lambda>" else (frame.symbol, f"{frame.symbol}.<lambda>")
+    args = node.args
+    function = FunctionValue(
+        node,
+        name,
+        qname,
+        symbol,
+        frame.path,
+        frame.scope.module,  # type: ignore[arg-type]
+        frame.scope,
+        [interp.eval(default, frame) for default in args.defaults],
+        {a.arg: interp.eval(d, frame) for a, d in zip(args.kwonlyargs, args.kw_defaults) if d is not None},
+        _owner(frame),
+        not isinstance(node, ast.Lambda) and is_generator(node),
+    )
+    function.attrs["__cgx_code__"] = frame.code
+    if not isinstance(node, ast.Lambda):
+        every = [*args.posonlyargs, *args.args, *args.kwonlyargs]
+        function.annotations = {a.arg: a.annotation for a in every if a.annotation is not None}
+        if isinstance(node, ast.AsyncFunctionDef):
+            function.attrs["__cgx_async__"] = True
+    return function
+
+
+def _owner(frame: Frame) -> ClassValue | None:
+    return frame.owner
+
+
+def is_generator(node: Any) -> bool:
+    """The body yields, leaving nested functions aside."""
+    stack: list[ast.AST] = list(node.body)
+    while stack:
+        item = stack.pop()
+        if isinstance(item, ast.Yield | ast.YieldFrom):
+            return True
+        if not isinstance(item, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda | ast.ClassDef):
+            stack.extend(ast.iter_child_nodes(item))
+    return False
+
+
+def bind_arguments(interp: Interp, func: FunctionValue, args: list[Value], kwargs: dict[str, Value], site: Site) -> dict[str, Value]:
+    """Python's rules. A ``*`` key in kwargs is an argument list that is not known: what it may fill is Unknown."""
+    spec = func.node.args
+    kwargs = dict(kwargs)
+    spread = kwargs.pop("*", MISSING)
+    positional = [a.arg for a in [*spec.posonlyargs, *spec.args]]
+    bound: dict[str, Value] = dict(zip(positional, args))
+    rest = args[len(positional) :]
+    if spec.vararg is not None:
+        bound[spec.vararg.arg] = tuple(rest)
+    elif rest and spread is MISSING:
+        interp.raise_("TypeError", f"{func.name}() takes {len(positional)} positional arguments but {len(args)} were given", site)
+    extra: dict[str, Value] = {}
+    names = {*(a.arg for a in spec.args), *(a.arg for a in spec.kwonlyargs)}
+    for key, value in kwargs.items():
+        if key in names:
+            if key in bound:
+                interp.raise_("TypeError", f"{func.name}() got multiple values for argument {key!r}", site)
+            bound[key] = value
+        elif spec.kwarg is not None:
+            extra[key] = value
+        else:
+            interp.raise_("TypeError", f"{func.name}() got an unexpected keyword argument {key!r}", site)
+    if spec.kwarg is not None:
+        bound[spec.kwarg.arg] = DictValue(extra, open=spread is not MISSING)
+    defaults = dict(zip(positional[len(positional) - len(func.defaults) :], func.defaults))
+    for name in [*positional, *(a.arg for a in spec.kwonlyargs)]:
+        if name in bound:
+            continue
+        if spread is not MISSING:
+            bound[name] = Unknown(name, getattr(spread, "reason", "parameter"), site.anchor)
+        elif name in defaults:
+            bound[name] = defaults[name]
+        elif name in func.kw_defaults:
+            bound[name] = func.kw_defaults[name]
+        else:
+            interp.raise_("TypeError", f"{func.name}() missing argument {name!r}", site)
+    return bound
+
+
+def call_function(interp: Interp, func: FunctionValue, args: list[Value], kwargs: dict[str, Value], site: Site) -> Value:
+    if interp.depth >= MAX_DEPTH or interp.active.get(id(func.node), 0) >= MAX_SAME:
+        return interp.unknown(site.text, "budget", site)
+    flags = func.attrs.get("__cgx_flags__")
+    bound = bind_arguments(interp, func, args, kwargs, site)
+    scope = Scope("function", func.closure, module=func.module, globals=func.module.scope if func.module else None)
+    scope.vars.update(bound)
+    if func.generator:
+        return GeneratorValue(func, scope, site.anchor, tuple(args))
+    if func.attrs.get("__cgx_async__") and not interp.flags.get("awaiting"):
+        pass
+    frame = Frame(scope, func.attrs["__cgx_code__"], func.symbol, func, func.owner, args[0] if args else bound.get(_first(func)))
+    if flags:
+        return interp.with_flags(func.attrs["__cgx_scope__"], flags, site, lambda: run_body(interp, func, frame, site))
+    return run_body(interp, func, frame, site)
+
+
+def _first(func: FunctionValue) -> str:
+    spec = func.node.args
+    names = [*spec.posonlyargs, *spec.args]
+    return names[0].arg if names else ""
+
+
+def run_body(interp: Interp, func: FunctionValue, frame: Frame, site: Site) -> Value:
+    key = id(func.node)
+    interp.depth += 1
+    interp.active[key] = interp.active.get(key, 0) + 1
+    node = CallNode(site.anchor, site.text, symbol=func.qname, target=Anchor(func.path, func.symbol, getattr(func.node, "lineno", 1)))
+    try:
+        with interp.inside(node, keep=False):
+            if isinstance(func.node, ast.Lambda):
+                return interp.eval(func.node.body, frame)
+            result: Value = None
+            for statement in func.node.body:
+                signal = interp.exec(statement, frame)
+                if signal is not None:
+                    result = frame.result if signal == RETURN else None
+                    break
+            for condition, value in reversed(frame.returns):
+                result = join(value, result, condition, node.target, func.name)
+            return result
+    finally:
+        interp.depth -= 1
+        interp.active[key] -= 1
+
+
+def run_generator(interp: Interp, generator: GeneratorValue, consume: Callable[[Value], Value], site: Site) -> None:
+    """Run a generator's body; ``consume`` is called at each yield and gives what ``send`` would."""
+    func = generator.func
+    scope = Scope("function", generator.scope.parent, dict(generator.scope.vars), generator.scope.module, generator.scope.globals)
+    frame = Frame(scope, func.attrs["__cgx_code__"], func.symbol, func, func.owner, generator.context[0] if generator.context else None)
+    frame.on_yield = consume
+    flags = func.attrs.get("__cgx_flags__")
+    run = lambda: run_body(interp, func, frame, site)  # noqa: E731
+    if flags:
+        interp.with_flags(func.attrs["__cgx_scope__"], flags, site, run)
+    else:
+        run()
+
+
+def next_value(interp: Interp, generator: GeneratorValue, site: Site) -> Value:
+    """``next(generator)``: its body up to a yield. Later ones see what any iteration yields."""
+    token = object()
+    found: list[Value] = []
+
+    def consume(value: Value) -> Value:
+        found.append(value)
+        raise StopConsumer(token)
+
+    try:
+        run_generator(interp, generator, consume, site)
+    except StopConsumer as stop:
+        if stop.token is not token:
+            raise
+    if not found:
+        return interp.raise_("StopIteration", "", site)
+    return found[0]
+
+
+def collect(interp: Interp, generator: GeneratorValue, site: Site) -> ListValue:
+    """Everything the generator yields, in order; open where a yield stands in a loop that is not known."""
+    result = ListValue()
+    depth = interp.unknown_loops
+
+    def consume(value: Value) -> Value:
+        result.items.append(value)
+        if interp.unknown_loops > depth:
+            result.open = True
+        return None
+
+    run_generator(interp, generator, consume, site)
+    return result

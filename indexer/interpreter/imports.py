@@ -1,0 +1,258 @@
+"""Imports: modules of the source are evaluated once, others become External names."""
+
+from __future__ import annotations
+
+import ast
+import sys
+from typing import TYPE_CHECKING
+
+from cgx.indexer.interpreter.scopes import Frame, Scope, Site
+from cgx.indexer.interpreter.signals import Raised
+from cgx.indexer.interpreter.values import MISSING, External, ListValue, ModuleObject, Unknown, Value
+
+if TYPE_CHECKING:
+    from cgx.indexer.interpreter.interp import Interp
+    from cgx.indexer.interpreter.sources import Code
+
+ALWAYS_THERE = frozenset({"torch", "numpy"})  # what a PyTorch job surely has
+
+
+def import_module(interp: Interp, dotted: str, site: Site | None) -> Value:
+    """The module by its full name. Outside the source: External, or ImportError where the import is guarded."""
+    if dotted in interp.modules:
+        return interp.modules[dotted]
+    if interp.modelled(dotted):
+        return External(dotted)
+    found = interp.sources.find(dotted)
+    if found is None:
+        return _outside(interp, dotted, site)
+    tree, path, package, external = found
+    if "." in dotted:
+        import_module(interp, dotted.rpartition(".")[0], site)
+        if dotted in interp.modules:
+            return interp.modules[dotted]
+    scope = Scope("module")
+    module = ModuleObject(dotted, path, scope, package, "new")
+    scope.module, scope.globals = module, scope
+    interp.modules[dotted] = module
+    _attach(interp, dotted, module)
+    if not path.endswith(".py"):
+        module.state = "done"
+        return module
+    code = interp.sources.code(tree, path, external)
+    if code is None:
+        scope.vars["*"] = True
+        module.state = "done"
+        return module
+    run_module(interp, module, code)
+    return interp.modules[dotted]
+
+
+def run_module(interp: Interp, module: ModuleObject, code: Code) -> None:
+    module.state = "running"
+    scope = module.scope
+    package = module.name if module.package else module.name.rpartition(".")[0]
+    scope.vars.update(__name__=module.name, __file__=module.path, __package__=package, __doc__=ast.get_docstring(code.tree), __spec__=None)
+    if code.partial:
+        scope.vars["*"] = True
+    lazy = is_lazy(code)
+    frame = Frame(scope, code)
+    guarded, interp.guarded = interp.guarded, 0
+    with interp.isolated(module, lazy):
+        for statement in code.tree.body:
+            try:
+                signal = interp.exec(statement, frame)
+            except Raised as error:
+                if module.name == interp.main_name or guarded or _is_exit(error):
+                    module.state = "done"
+                    interp.guarded = guarded
+                    if error.kind in ("ImportError", "ModuleNotFoundError"):
+                        interp.modules.pop(module.name, None)
+                    raise
+                interp.note_raise(error, f"import of {module.name}")
+                scope.vars["*"] = True
+                continue
+            if signal is not None:
+                break
+    interp.guarded = guarded
+    module.state = "done"
+
+
+def _is_exit(error: Raised) -> bool:
+    return error.kind in ("SystemExit", "KeyboardInterrupt")
+
+
+def is_lazy(code: Code) -> bool:
+    """A package whose names are loaded on first use; its type-checking branch says what they are."""
+    return "TYPE_CHECKING" in code.source and ("_LazyModule" in code.source or "lazy_import" in code.source)
+
+
+def _attach(interp: Interp, dotted: str, module: Value) -> None:
+    parent, _, tail = dotted.rpartition(".")
+    owner = interp.modules.get(parent)
+    if isinstance(owner, ModuleObject):
+        owner.scope.vars[tail] = module
+
+
+def _outside(interp: Interp, dotted: str, site: Site | None) -> Value:
+    top = dotted.partition(".")[0]
+    parent = interp.modules.get(dotted.rpartition(".")[0])
+    if isinstance(parent, ModuleObject):
+        if interp.guarded or parent.path.endswith(".py"):
+            return interp.raise_("ModuleNotFoundError", f"No module named {dotted!r}", site)
+        return interp.unknown(dotted, "missing-module", site)
+    if top in sys.stdlib_module_names or top in ALWAYS_THERE or interp.has_tables(top):
+        return External(dotted)
+    if interp.guarded:
+        interp.note_absent(top, site)
+        return interp.raise_("ModuleNotFoundError", f"No module named {dotted!r}", site)
+    return External(dotted)
+
+
+def submodule(interp: Interp, owner: ModuleObject, name: str, site: Site | None) -> Value:
+    dotted = f"{owner.name}.{name}"
+    if dotted in interp.modules:
+        return interp.modules[dotted]
+    return import_module(interp, dotted, site) if interp.sources.find(dotted) is not None else MISSING
+
+
+def import_from(interp: Interp, node: ast.ImportFrom, frame: Frame) -> None:
+    site = Site(node, frame)
+    dotted = absolute_name(node, frame)
+    lazy = interp.lazy_scope is frame.scope
+    if lazy:
+        for alias in node.names:
+            if alias.name == "*":
+                interp.late_stars.setdefault(id(frame.scope), []).append(dotted)
+            else:
+                interp.late_names.setdefault(id(frame.scope), {})[alias.asname or alias.name] = (dotted, alias.name)
+        return
+    module = import_module(interp, dotted, site)
+    for alias in node.names:
+        if alias.name == "*":
+            _import_star(interp, module, frame, node)
+            continue
+        value = member(interp, module, dotted, alias.name, site)
+        interp.bind(alias.asname or alias.name, value, frame, node)
+
+
+def absolute_name(node: ast.ImportFrom, frame: Frame) -> str:
+    if not node.level:
+        return node.module or ""
+    package = frame.scope.get("__package__") if frame.scope.globals is None else frame.scope.globals.vars.get("__package__", "")
+    parts = str(package or "").split(".") if package else []
+    base = parts[: len(parts) - node.level + 1]
+    return ".".join([*base, node.module] if node.module else base)
+
+
+def member(interp: Interp, module: Value, dotted: str, name: str, site: Site) -> Value:
+    if isinstance(module, ModuleObject):
+        if name in module.scope.vars:
+            return module.scope.vars[name]
+        found = submodule(interp, module, name, site) if module.package else MISSING
+        if found is not MISSING:
+            return found
+        late = interp.late_name(module.scope, name)
+        if late is not MISSING:
+            return late
+        getter = module.scope.vars.get("__getattr__")
+        if getter is not None:
+            return interp.call(getter, [name], {}, site)
+        if "*" in module.scope.vars or module.state == "running":
+            return interp.unknown(f"{dotted}.{name}", "missing-module" if "*" in module.scope.vars else "unresolved-name", site)
+        return interp.raise_("ImportError", f"cannot import name {name!r} from {dotted!r}", site)
+    if isinstance(module, External):
+        if interp.guarded and interp.has_external(f"{dotted}.{name}") is False:
+            return interp.raise_("ImportError", f"cannot import name {name!r} from {dotted!r}", site)
+        return interp.external(f"{module.qname}.{name}", site)
+    if isinstance(module, Unknown):
+        return Unknown(f"{dotted}.{name}", module.reason, site.anchor)
+    return interp.getattr(module, name, site)
+
+
+def _import_star(interp: Interp, module: Value, frame: Frame, node: ast.ImportFrom) -> None:
+    if not isinstance(module, ModuleObject):
+        if isinstance(module, External):
+            frame.scope.vars.setdefault("__cgx_stars__", []).append(module.qname)
+        else:
+            frame.scope.vars["*"] = True
+        return
+    listed = module.scope.vars.get("__all__")
+    if isinstance(listed, ListValue | tuple):
+        names = [name for name in (listed.items if isinstance(listed, ListValue) else listed) if isinstance(name, str)]
+        for name in names:
+            site = Site(node, frame)
+            interp.bind(name, interp.attempt(lambda name=name: member(interp, module, module.name, name, site)), frame, node)
+    else:
+        for name, value in list(module.scope.vars.items()):
+            if not name.startswith("_") and name != "*":
+                interp.bind(name, value, frame, node)
+    if "*" in module.scope.vars:
+        frame.scope.vars["*"] = True
+    interp.late_stars.setdefault(id(frame.scope), [])
+    for source in interp.late_stars.get(id(module.scope), []):
+        interp.late_stars[id(frame.scope)].append(source)
+
+
+def late_name(interp: Interp, scope: Scope, name: str) -> Value:
+    """A name that a lazy package or an external star import would give."""
+    entry = interp.late_names.get(id(scope), {}).get(name)
+    if entry is not None:
+        dotted, original = entry
+        module = import_module(interp, dotted, None)
+        value = _static_member(interp, module, dotted, original)
+        if value is not MISSING:
+            scope.vars[name] = value
+        return value
+    for dotted in interp.late_stars.get(id(scope), ()):
+        if name in interp.static_exports(dotted):
+            module = import_module(interp, dotted, None)
+            value = _static_member(interp, module, dotted, name)
+            if value is not MISSING:
+                scope.vars[name] = value
+                return value
+    for qname in scope.vars.get("__cgx_stars__", ()):
+        if interp.has_external(f"{qname}.{name}"):
+            return External(f"{qname}.{name}")
+    return MISSING
+
+
+def _static_member(interp: Interp, module: Value, dotted: str, name: str) -> Value:
+    if isinstance(module, ModuleObject):
+        if name in module.scope.vars:
+            return module.scope.vars[name]
+        found = submodule(interp, module, name, None) if module.package else MISSING
+        return found if found is not MISSING else late_name(interp, module.scope, name)
+    return External(f"{dotted}.{name}")
+
+
+def static_exports(interp: Interp, dotted: str) -> frozenset[str]:
+    """Names a module binds at its top level, read off its syntax."""
+    found = interp.sources.find(dotted)
+    if found is None or not found[1].endswith(".py"):
+        return frozenset()
+    code = interp.sources.code(found[0], found[1], found[3])
+    if code is None:
+        return frozenset()
+    names: set[str] = set()
+    package = dotted if found[2] else dotted.rpartition(".")[0]
+    stack: list[ast.stmt] = list(code.tree.body)
+    while stack:
+        node = stack.pop()
+        if isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+            names.add(node.name)
+        elif isinstance(node, ast.Assign):
+            names.update(t.id for t in node.targets if isinstance(t, ast.Name))
+        elif isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
+            names.add(node.target.id)
+        elif isinstance(node, ast.ImportFrom):
+            base = package.split(".")[: len(package.split(".")) - node.level + 1] if node.level else []
+            target = ".".join([*base, node.module] if node.module else base)
+            for alias in node.names:
+                if alias.name == "*" and target != dotted:
+                    names |= interp.static_exports(target)
+                else:
+                    names.add(alias.asname or alias.name)
+        elif isinstance(node, ast.If | ast.Try):
+            stack.extend([*node.body, *node.orelse])
+    return frozenset(names)

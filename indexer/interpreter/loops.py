@@ -1,0 +1,336 @@
+"""Loops: per index where the elements are known and the body is cheap, else once for all iterations.
+
+Inside a model (constructor or forward) a known loop is evaluated per index. In the job's own code a loop whose body does
+work on the device is *summarised*: the body is evaluated once with what changes between iterations made unknown.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from cgx.indexer.interpreter.joins import join, same
+from cgx.indexer.interpreter.scopes import Frame, Site
+from cgx.indexer.interpreter.signals import BREAK, RETURN, StopConsumer
+from cgx.indexer.interpreter.trace import Event, LoopNode, ModuleCall, Node
+from cgx.indexer.interpreter.trail import Change
+from cgx.indexer.interpreter.values import (
+    MISSING,
+    GeneratorValue,
+    LoopContext,
+    Sequence,
+    TensorValue,
+    Unknown,
+    Value,
+)
+from cgx.indexer.ops.dims import Dim
+
+if TYPE_CHECKING:
+    from cgx.indexer.interpreter.interp import Interp
+
+Signal = str | None
+MAX_UNROLL = 4096  # iterations of a known loop that are evaluated one by one
+MAX_WHILE = 512  # iterations of a while loop with a decided test
+MAX_JOB_UNROLL = 8  # iterations of a job loop that works on the device, evaluated one by one, over a literal
+WIDENINGS = 3
+
+
+def exec_for(interp: Interp, node: Any, frame: Frame) -> Signal:
+    source = interp.eval(node.iter, frame)
+    site = Site(node.iter, frame)
+    if isinstance(source, GeneratorValue):
+        return _over_generator(interp, node, source, frame)
+    items = interp.iterate(source, site)
+    expr, bound = frame.code.text(node.iter), frame.anchor(node.iter)
+    loop = LoopNode(frame.anchor(node), f"for {frame.code.text(node.target)} in {expr}", expr=expr, bound=bound, target=frame.code.text(node.target))
+    loop.over = kind_of(source)
+    if isinstance(items, list):
+        loop.count = len(items)
+        if len(items) > MAX_UNROLL and not interp.in_model:
+            element: Value = _element(items, loop)
+            signal = _summary(interp, node, frame, loop, element)
+        else:
+            signal = _indexed(interp, node, frame, loop, items)
+    else:
+        if isinstance(items, Sequence):
+            loop.count, element = items.length, items.element
+            loop.over = loop.over or "sequence"
+            if items.attrs.get("on_next") is not None:
+                loop.symbol = items.qname
+        else:
+            loop.count = interp.unknown(f"len({expr})", getattr(items, "reason", "data"), site, "int") if not isinstance(items, Unknown) else items
+            element = Unknown(f"element of {expr}", getattr(items, "reason", "data"), bound)
+            if isinstance(source, TensorValue):
+                element = interp.row_of(source)
+        signal = _summary(interp, node, frame, loop, element, items if isinstance(items, Sequence) else None)
+    if signal == "exit":
+        return None
+    if signal is None and node.orelse:
+        return _block(interp, node.orelse, frame)
+    return signal
+
+
+def kind_of(source: Value) -> str:
+    if isinstance(source, range):
+        return "range"
+    if isinstance(source, Sequence):
+        tail = source.qname.rpartition(".")[2]
+        return "loader" if tail.endswith("DataLoader") else {"generator": "generator", "range": "range"}.get(tail, "sequence")
+    return {"ListValue": "list", "tuple": "list", "DictValue": "list", "ModuleInstance": "container", "TensorValue": "tensor"}.get(type(source).__name__, "")
+
+
+def _element(items: list[Value], loop: LoopNode) -> Value:
+    """What stands for every element of a long known list."""
+    if all(isinstance(item, int) for item in items):
+        return Unknown(loop.target, "loop-carried", loop.anchor, "int")
+    return items[0]
+
+
+def _block(interp: Interp, body: list[ast.stmt], frame: Frame) -> Signal:
+    for statement in body:
+        signal = interp.exec(statement, frame)
+        if signal is not None:
+            return signal
+    return None
+
+
+# ------------------------------------------------------------------ per index
+
+
+def _indexed(interp: Interp, node: Any, frame: Frame, loop: LoopNode, items: list[Value]) -> Signal:
+    """Evaluate the body for each element. A job loop that works on the device falls back to a summary."""
+    if not items:
+        return None
+    literal = isinstance(node.iter, ast.List | ast.Tuple) or len(items) == 1
+    limit = MAX_JOB_UNROLL if literal else 1
+    outer_exit, frame.early_exit = frame.early_exit, False
+    context = LoopContext(loop.expr, len(items), loop.bound or loop.anchor)
+    try:
+        with interp.inside(loop, keep=True), interp.loop(context):
+            for index, item in enumerate(items):
+                start = len(loop.children)
+                probing = index == 0 and not interp.in_model and len(items) > limit
+                if probing:
+                    interp.trail.begin()
+                try:
+                    interp.assign(node.target, item, frame)
+                    signal = _block(interp, node.body, frame)
+                except BaseException:
+                    if probing:
+                        interp.trail.commit()
+                    raise
+                if probing:
+                    if works(loop.children):
+                        interp.trail.rollback()
+                        loop.children.clear()
+                        interp.drop_since(loop)
+                        break
+                    interp.trail.commit()
+                loop.iterations.append(loop.children[start:])
+                interp.spend(1)
+                if signal == BREAK:
+                    loop.count = index + 1
+                    return "exit"
+                if signal == RETURN:
+                    return signal
+            else:
+                return None
+    finally:
+        loop.early_exit |= frame.early_exit
+        frame.early_exit = outer_exit or (frame.early_exit and bool(frame.returns))
+    element = Unknown(loop.target, "loop-carried", loop.anchor, "int") if isinstance(items[0], int) else _same_kind(items)
+    return _summary(interp, node, frame, loop, element, emitted=True)
+
+
+def _same_kind(items: list[Value]) -> Value:
+    result = items[0]
+    for item in items[1:]:
+        result = join(result, item, "another element")
+    return result
+
+
+def works(nodes: list[Node]) -> bool:
+    """The nodes hold work of the device: a module call, a schedule event."""
+    return any(isinstance(node, ModuleCall | Event) for top in nodes for node in top.walk())
+
+
+# ------------------------------------------------------------------ once for all
+
+
+def _summary(
+    interp: Interp, node: Any, frame: Frame, loop: LoopNode, element: Value, sequence: Sequence | None = None, emitted: bool = False
+) -> Signal:
+    def body() -> Signal:
+        value = element
+        if sequence is not None and sequence.attrs.get("on_next") is not None:
+            value = interp.call(sequence.attrs["on_next"], [], {}, Site(node.iter, frame))
+        interp.assign(node.target, value, frame)
+        return _block(interp, node.body, frame)
+
+    context = LoopContext(loop.expr, loop.count, loop.bound or loop.anchor)
+    return summarise(interp, frame, loop, context, body, emitted)
+
+
+def summarise(
+    interp: Interp, frame: Frame, loop: LoopNode, context: LoopContext, body: Callable[[], Signal], emitted: bool = False
+) -> Signal:
+    """Evaluate ``body`` until what it changes is stable, and keep the trace of the last evaluation."""
+    outer_exit, frame.early_exit = frame.early_exit, False
+    returns = len(frame.returns)
+    with interp.inside(loop, keep=True, emit=not emitted), interp.loop(context):
+        for round_ in range(WIDENINGS + 1):
+            interp.trail.begin()
+            mark = interp.mark()
+            try:
+                signal = body()
+            except BaseException:
+                interp.trail.commit()
+                raise
+            if signal in (BREAK, RETURN):  # it surely leaves in its first iteration
+                interp.trail.commit()
+                loop.count = 1
+                frame.early_exit = outer_exit
+                return "exit" if signal == BREAK else signal
+            changes = interp.trail.rollback()
+            widened = {slot: widen(interp, change, loop) for slot, change in changes.items()}
+            moved = {slot: value for slot, value in widened.items() if value is not MISSING}
+            if not moved or round_ == WIDENINGS:
+                interp.trail.apply(changes)
+                break
+            loop.children.clear()
+            interp.reset(mark)
+            del frame.returns[returns:]
+            frame.early_exit = False
+            for slot, value in moved.items():
+                interp.trail.write(changes[slot], value)
+    loop.early_exit |= frame.early_exit
+    frame.early_exit = outer_exit or (frame.early_exit and len(frame.returns) > returns)
+    return None
+
+
+def widen(interp: Interp, change: Change, loop: LoopNode) -> Value:
+    """The value for any iteration of a slot that the body writes; MISSING where it needs none."""
+    before, after = change.before, change.after
+    if change.kind == "list":
+        if len(before[0]) == len(after[0]) and before[1] == after[1]:
+            if all(same(a, b) for a, b in zip(before[0], after[0])):
+                return MISSING
+            return ([join(a, b, "another iteration") for a, b in zip(before[0], after[0])], before[1])
+        return MISSING if before[1] else (before[0], True)
+    if before is MISSING or same(before, after) or change.key in ("early_exit", "result"):
+        return MISSING
+    name = change.key if isinstance(change.key, str) else ""
+    if isinstance(before, Unknown):
+        if isinstance(after, Unknown):
+            return MISSING
+        if before.reason == "loop-carried":
+            return MISSING
+    if isinstance(before, bool | str) and type(after) is type(before) or before is None or after is None:
+        joined = join(before, after, "another iteration", loop.anchor, name)
+        return MISSING if joined is before else joined
+    numbers = (int, float, Dim, Unknown)
+    if isinstance(before, numbers) and isinstance(after, numbers):
+        hint = "int" if isinstance(before, int) and not isinstance(after, float) else "float"
+        if isinstance(before, int) and isinstance(after, int) and not isinstance(before, bool):
+            loop.counters[name] = after - before
+        return Unknown(name, "loop-carried", loop.anchor, hint)
+    if isinstance(before, TensorValue) and isinstance(after, TensorValue):
+        joined = join(before, after, "another iteration")
+        return MISSING if same(joined, before) else joined
+    if isinstance(before, tuple) and isinstance(after, tuple) and len(before) == len(after):
+        joined = tuple(join(a, b, "another iteration") for a, b in zip(before, after))
+        return MISSING if same(joined, before) else joined
+    if type(before) is type(after):
+        return MISSING  # an object of the same kind: the body's last one stands for all
+    joined = join(before, after, "another iteration", loop.anchor, name)
+    return MISSING if same(joined, before) or _covers(before, joined) else joined
+
+
+def _covers(before: Value, joined: Value) -> bool:
+    options = getattr(before, "options", None)
+    return options is not None and getattr(joined, "options", None) is not None and len(options) == len(joined.options)
+
+
+# ------------------------------------------------------------------ while, generators
+
+
+def exec_while(interp: Interp, node: ast.While, frame: Frame) -> Signal:
+    expr = frame.code.text(node.test)
+    loop = LoopNode(frame.anchor(node), f"while {expr}", expr=expr, over="while", bound=frame.anchor(node.test))
+    site = Site(node.test, frame)
+    context = LoopContext(expr, None, frame.anchor(node.test))
+    outer_exit, frame.early_exit = frame.early_exit, False
+    with interp.inside(loop, keep=True), interp.loop(context):
+        for index in range(MAX_WHILE):
+            interp.trail.begin()
+            start = len(loop.children)
+            mark = interp.mark()
+            try:
+                truth = interp.truth_at(interp.eval(node.test, frame), site)
+                signal = _block(interp, node.body, frame) if truth else None
+            except BaseException:
+                interp.trail.commit()
+                raise
+            heavy = not interp.in_model and works(loop.children) and signal not in (BREAK, RETURN)
+            if truth is None or heavy or (frame.early_exit and signal not in (BREAK, RETURN)):
+                interp.trail.rollback()
+                del loop.children[start:]
+                interp.reset(mark)
+                break
+            interp.trail.commit()
+            interp.spend(1)
+            if not truth:
+                loop.count = index
+                frame.early_exit = outer_exit
+                return _block(interp, node.orelse, frame) if node.orelse else None
+            loop.iterations.append(loop.children[start:])
+            if signal == BREAK:
+                loop.count = index + 1
+                frame.early_exit = outer_exit
+                return None
+            if signal == RETURN:
+                return signal
+    frame.early_exit = outer_exit
+    loop.iterations.clear()
+    constant_test = isinstance(node.test, ast.Constant)
+
+    def body() -> Signal:
+        test = interp.eval(node.test, frame)
+        interp.truth_at(test, site)
+        if not constant_test:
+            interp.narrow(node.test, True, frame)
+        return _block(interp, node.body, frame)
+
+    loop.count = Unknown(expr, "data", frame.anchor(node.test), "int")
+    signal = summarise(interp, frame, loop, LoopContext(expr, loop.count, context.anchor), body, emitted=True)
+    if signal == "exit":
+        return None
+    if constant_test and not loop.early_exit and interp.truth(interp.eval(node.test, frame)):
+        return None
+    return signal
+
+
+def _over_generator(interp: Interp, node: Any, source: GeneratorValue, frame: Frame) -> Signal:
+    """Run the loop's body inside the generator, yield by yield."""
+    token = object()
+    outcome: list[Signal] = [None]
+
+    def consume(value: Value) -> Value:
+        interp.assign(node.target, value, frame)
+        signal = _block(interp, node.body, frame)
+        if signal in (BREAK, RETURN):
+            outcome[0] = signal
+            raise StopConsumer(token)
+        return None
+
+    try:
+        interp.run_generator(source, consume, Site(node.iter, frame))
+    except StopConsumer as stop:
+        if stop.token is not token:
+            raise
+    if outcome[0] == RETURN:
+        return RETURN
+    return _block(interp, node.orelse, frame) if node.orelse and outcome[0] is None else None
+
+

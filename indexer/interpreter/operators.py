@@ -1,0 +1,443 @@
+"""Binary, unary and comparison operators on abstract values."""
+
+from __future__ import annotations
+
+import ast
+import operator
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from cgx.indexer.interpreter.joins import join, same
+from cgx.indexer.interpreter.values import (
+    MISSING,
+    Alternatives,
+    ByRank,
+    ClassValue,
+    Device,
+    DictValue,
+    DType,
+    External,
+    FunctionValue,
+    Instance,
+    ListValue,
+    ModuleObject,
+    Native,
+    Opaque,
+    Sequence,
+    SetValue,
+    TensorValue,
+    Unknown,
+    Value,
+)
+from cgx.indexer.ops.dims import Dim, less
+
+if TYPE_CHECKING:
+    from cgx.indexer.interpreter.interp import Interp
+    from cgx.indexer.interpreter.scopes import Site
+
+BINARY: dict[type[ast.operator], tuple[str, Callable[[Any, Any], Any]]] = {
+    ast.Add: ("add", operator.add),
+    ast.Sub: ("sub", operator.sub),
+    ast.Mult: ("mul", operator.mul),
+    ast.Div: ("truediv", operator.truediv),
+    ast.FloorDiv: ("floordiv", operator.floordiv),
+    ast.Mod: ("mod", operator.mod),
+    ast.Pow: ("pow", operator.pow),
+    ast.MatMult: ("matmul", operator.matmul),
+    ast.BitAnd: ("and", operator.and_),
+    ast.BitOr: ("or", operator.or_),
+    ast.BitXor: ("xor", operator.xor),
+    ast.LShift: ("lshift", operator.lshift),
+    ast.RShift: ("rshift", operator.rshift),
+}
+UNARY: dict[type[ast.unaryop], tuple[str, Callable[[Any], Any]]] = {
+    ast.USub: ("neg", operator.neg),
+    ast.UAdd: ("pos", operator.pos),
+    ast.Invert: ("invert", operator.invert),
+}
+COMPARE: dict[type[ast.cmpop], tuple[str, Callable[[Any, Any], Any]]] = {
+    ast.Eq: ("eq", operator.eq),
+    ast.NotEq: ("ne", operator.ne),
+    ast.Lt: ("lt", operator.lt),
+    ast.LtE: ("le", operator.le),
+    ast.Gt: ("gt", operator.gt),
+    ast.GtE: ("ge", operator.ge),
+}
+REFLECTED = {"lt": "gt", "le": "ge", "gt": "lt", "ge": "le", "eq": "eq", "ne": "ne"}
+PLAIN = (int, float, complex, str, bytes, bool)
+MAX_POWER = 4096  # bits of an integer power, and elements of a repeated sequence: larger ones are not evaluated
+MAX_REPEAT = 1_000_000
+
+
+def lift(interp: Interp, values: tuple[Value, ...], function: Callable[..., Value]) -> Value:
+    """Apply a function for each rank, or for each alternative, where one of the values has several."""
+    for index, value in enumerate(values):
+        if isinstance(value, ByRank):
+            size = len(value.values)
+            results = []
+            for rank in range(size):
+                picked = tuple(v.values[rank] if isinstance(v, ByRank) and len(v.values) == size else v for v in values)
+                results.append(function(*picked))
+            return by_rank(results)
+        if isinstance(value, Alternatives):
+            found: Value = MISSING
+            for condition, option in interp.options(value):
+                result = function(*values[:index], option, *values[index + 1 :])
+                found = result if found is MISSING else join(result, found, condition, value.anchor)
+            return found
+    return function(*values)
+
+
+def by_rank(results: list[Value]) -> Value:
+    return results[0] if all(same(results[0], other) for other in results) else ByRank(tuple(results))
+
+
+def several(*values: Value) -> bool:
+    return any(isinstance(value, ByRank | Alternatives) for value in values)
+
+
+def binary(interp: Interp, kind: type[ast.operator], left: Value, right: Value, site: Site, inplace: bool = False) -> Value:
+    name, function = BINARY[kind]
+    if several(left, right) and not isinstance(left, TensorValue) and not isinstance(right, TensorValue):
+        return lift(interp, (left, right), lambda a, b: binary(interp, kind, a, b, site, inplace))
+    if isinstance(left, PLAIN) and isinstance(right, PLAIN):
+        return arithmetic(interp, name, function, left, right, site)
+    if is_tensor(left) or is_tensor(right):
+        result = tensor_binary(interp, name, left, right, site, inplace)
+        if result is not NotImplemented:
+            return result
+    if isinstance(left, Dim) or isinstance(right, Dim):
+        return dim_arithmetic(interp, function, left, right, site)
+    if inplace and isinstance(left, ListValue) and name == "add":
+        items = interp.iterate(right, site)
+        interp.trail.touch(left)
+        if isinstance(items, list):
+            left.items.extend(items)
+        else:
+            left.open = True
+        return left
+    found = containers(interp, name, left, right)
+    if found is not NotImplemented:
+        return found
+    found = dunder(interp, name, left, right, site, inplace)
+    if found is not NotImplemented:
+        return found
+    if name == "mod" and isinstance(left, str):
+        return percent(interp, left, right, site)
+    if name == "or" and all(isinstance(v, ClassValue | External | type(None) | Unknown) for v in (left, right)):
+        return Unknown(site.text, "unsupported", site.anchor, hint="union")
+    return derived(interp, (left, right), site)
+
+
+def derived(interp: Interp, values: tuple[Value, ...], site: Site, hint: str = "") -> Unknown:
+    """The unknown that follows from an unknown operand: it keeps the first one's reason and what settles it."""
+    first = next((value for value in values if isinstance(value, Unknown)), None)
+    if first is None:
+        return interp.unknown(site.text, "unsupported", site, hint)
+    return Unknown(site.text, first.reason, first.anchor or site.anchor, hint, first.settle or ("--set", first.name))
+
+
+def arithmetic(interp: Interp, name: str, function: Callable[[Any, Any], Any], left: Any, right: Any, site: Site) -> Value:
+    try:
+        if name == "pow" and isinstance(left, int) and isinstance(right, int) and right > 0:
+            if left.bit_length() * right > MAX_POWER:
+                return interp.unknown(site.text, "budget", site)
+        if name == "mul" and isinstance(left, str | bytes) ^ isinstance(right, str | bytes):
+            size = len(left) * right if isinstance(left, str | bytes) else left * len(right)
+            if size > MAX_REPEAT:
+                return interp.unknown(site.text, "budget", site)
+        if name == "lshift" and right > MAX_POWER:
+            return interp.unknown(site.text, "budget", site)
+        return function(left, right)
+    except ZeroDivisionError:
+        return interp.raise_("ZeroDivisionError", "division by zero", site)
+    except (TypeError, ValueError, OverflowError) as error:
+        return interp.raise_(type(error).__name__, str(error), site)
+
+
+def dim_arithmetic(interp: Interp, function: Callable[[Any, Any], Any], left: Value, right: Value, site: Site) -> Value:
+    if all(isinstance(v, int | float | Dim) for v in (left, right)):
+        try:
+            result = function(left, right)
+            if isinstance(result, int | float | Dim):
+                return result
+        except (TypeError, ValueError, ZeroDivisionError, NotImplementedError):
+            pass
+    if isinstance(left, str) and function is operator.mod:
+        return interp.unknown(site.text, "data", site, "str")
+    return interp.unknown(site.text, "data", site, "float" if function is operator.truediv else "")
+
+
+def is_tensor(value: Value) -> bool:
+    return isinstance(value, TensorValue)
+
+
+def tensor_binary(interp: Interp, name: str, left: Value, right: Value, site: Site, inplace: bool) -> Value:
+    if isinstance(left, ListValue | DictValue | str) and name in ("add", "mod"):
+        return NotImplemented
+    other = right if is_tensor(left) else left
+    if isinstance(other, Instance) and not isinstance(other, TensorValue):
+        found = dunder(interp, name, left, right, site, inplace)
+        if found is not NotImplemented:
+            return found
+    return interp.op(f"operator.{'i' if inplace else ''}{name}", [left, right], {}, site)
+
+
+def containers(interp: Interp, name: str, left: Value, right: Value) -> Value:
+    if name == "add":
+        if isinstance(left, ListValue) and isinstance(right, ListValue):
+            return ListValue([*left.items, *right.items], left.open or right.open)
+        if isinstance(left, tuple) and isinstance(right, tuple):
+            return left + right
+    if name == "mul":
+        count, items = (right, left) if isinstance(right, int) else (left, right)
+        if isinstance(count, int) and isinstance(items, ListValue | tuple):
+            length = len(items) if isinstance(items, tuple) else len(items.items)
+            if length * count <= MAX_REPEAT:
+                return items * count if isinstance(items, tuple) else ListValue(items.items * count, items.open)
+        elif isinstance(items, ListValue) and isinstance(count, Unknown | Dim):
+            element = items.items[0] if items.items else None
+            return Sequence(element, count)
+    if isinstance(left, SetValue) and isinstance(right, SetValue):
+        return sets(interp, name, left, right)
+    if name == "or" and isinstance(left, DictValue) and isinstance(right, DictValue):
+        return DictValue({**left.items, **right.items}, left.open or right.open, left.kind)
+    return NotImplemented
+
+
+def sets(interp: Interp, name: str, left: SetValue, right: SetValue) -> Value:
+    def inside(item: Value, group: SetValue) -> bool:
+        return any(same(item, other) for other in group.items)
+
+    is_open = left.open or right.open
+    if name == "or":
+        return SetValue([*left.items, *(item for item in right.items if not inside(item, left))], is_open)
+    if name == "and":
+        return SetValue([item for item in left.items if inside(item, right)], is_open)
+    if name == "sub":
+        return SetValue([item for item in left.items if not inside(item, right)], is_open)
+    if name == "xor":
+        mine = [item for item in left.items if not inside(item, right)]
+        return SetValue([*mine, *(item for item in right.items if not inside(item, left))], is_open)
+    return NotImplemented
+
+
+def dunder(interp: Interp, name: str, left: Value, right: Value, site: Site, inplace: bool) -> Value:
+    """User classes and modelled objects with operator methods."""
+    tries = [(left, f"__{name}__", right), (right, f"__r{name}__", left)]
+    if inplace:
+        tries.insert(0, (left, f"__i{name}__", right))
+    for owner, method, other in tries:
+        if isinstance(owner, Instance):
+            found = owner.cls.lookup(method)
+            if found is not MISSING:
+                return interp.call_method(owner, method, [other], {}, site)
+        elif isinstance(owner, Opaque):
+            result = interp.call_opaque(owner, method, [other], {}, site)
+            if result is not NotImplemented:
+                return result
+    return NotImplemented
+
+
+def percent(interp: Interp, template: str, values: Value, site: Site) -> Value:
+    plain = interp.plain(values)
+    try:
+        return template % plain
+    except Exception:
+        return interp.unknown(site.text, "unsupported", site, "str")
+
+
+def unary(interp: Interp, kind: type[ast.unaryop], value: Value, site: Site) -> Value:
+    if kind is ast.Not:
+        truth = lift(interp, (value,), lambda v: _negate(interp, v, site)) if several(value) else _negate(interp, value, site)
+        return truth
+    name, function = UNARY[kind]
+    if several(value):
+        return lift(interp, (value,), lambda v: unary(interp, kind, v, site))
+    if is_tensor(value):
+        return interp.op(f"operator.{name}", [value], {}, site)
+    if isinstance(value, int | float | complex | bool | Dim):
+        try:
+            return function(value)
+        except TypeError:
+            pass
+    if isinstance(value, Instance) and value.cls.lookup(f"__{name}__") is not MISSING:
+        return interp.call_method(value, f"__{name}__", [], {}, site)
+    return derived(interp, (value,), site)
+
+
+def _negate(interp: Interp, value: Value, site: Site) -> Value:
+    truth = interp.truth(value)
+    if truth is None:
+        unknown = derived(interp, (value,), site, "bool")
+        if isinstance(value, TensorValue):
+            interp.transfer("branch", value, site)
+        return unknown
+    return not truth
+
+
+def compare(interp: Interp, kind: type[ast.cmpop], left: Value, right: Value, site: Site) -> Value:
+    if kind in (ast.Is, ast.IsNot):
+        return _flip(identical(interp, left, right, site), kind is ast.IsNot)
+    if kind in (ast.In, ast.NotIn):
+        return _flip(contains(interp, left, right, site), kind is ast.NotIn)
+    name, function = COMPARE[kind]
+    if several(left, right):
+        return lift(interp, (left, right), lambda a, b: compare(interp, kind, a, b, site))
+    if isinstance(left, PLAIN + (type(None),)) and isinstance(right, PLAIN + (type(None),)):
+        try:
+            return bool(function(left, right))
+        except TypeError as error:
+            return interp.raise_("TypeError", str(error), site)
+    if is_tensor(left) or is_tensor(right):
+        if left is None or right is None or isinstance(left, str) or isinstance(right, str):
+            return name == "ne"
+        return interp.op(f"operator.{name}", [left, right], {}, site)
+    found = compare_dims(name, left, right)
+    if found is not NotImplemented:
+        return found if found is not None else interp.unknown(site.text, "data", site, "bool")
+    for owner, other, method in ((left, right, name), (right, left, REFLECTED[name])):
+        if isinstance(owner, Instance) and owner.cls.lookup(f"__{method}__") is not MISSING:
+            return interp.call_method(owner, f"__{method}__", [other], {}, site)
+        if isinstance(owner, Opaque):
+            result = interp.call_opaque(owner, f"__{method}__", [other], {}, site)
+            if result is not NotImplemented:
+                return result
+    if isinstance(left, Unknown) or isinstance(right, Unknown):
+        return derived(interp, (left, right), site, "bool")
+    if name in ("eq", "ne"):
+        equal = equality(interp, left, right)
+        return interp.unknown(site.text, "unsupported", site, "bool") if equal is None else equal == (name == "eq")
+    plain_left, plain_right = interp.plain(left), interp.plain(right)
+    try:
+        return bool(function(plain_left, plain_right))
+    except Exception:
+        return interp.unknown(site.text, "unsupported", site, "bool")
+
+
+def _flip(value: Value, negate: bool) -> Value:
+    if not negate:
+        return value
+    if isinstance(value, bool):
+        return not value
+    if isinstance(value, ByRank):
+        return ByRank(tuple(not v for v in value.values))
+    if isinstance(value, Unknown):
+        return Unknown(f"not {value.name}", value.reason, value.anchor, "bool", value.settle, value.guard)
+    return value
+
+
+def compare_dims(name: str, left: Value, right: Value) -> Value:
+    """True, False, None where it cannot be told; NotImplemented where these are no sizes. Symbols are at least 1."""
+    if not (isinstance(left, Dim) or isinstance(right, Dim)):
+        return NotImplemented
+    if not all(isinstance(v, int | float | Dim) for v in (left, right)):
+        return (name == "ne") if name in ("eq", "ne") and (left is None or right is None) else NotImplemented
+    if name in ("eq", "ne"):
+        if left == right:
+            return name == "eq"
+        lower, upper = less(left, right), less(right, left)
+        return name == "ne" if lower or upper else None
+    if name in ("gt", "le"):
+        answer = less(right, left)
+        return answer if name == "gt" or answer is None else not answer
+    answer = less(left, right)
+    return answer if name == "lt" or answer is None else not answer
+
+
+OBJECTS = (Instance, ClassValue, FunctionValue, ListValue, DictValue, SetValue, TensorValue, ModuleObject, Opaque, Native, External, DType, Device)
+
+
+def identical(interp: Interp, left: Value, right: Value, site: Site) -> Value:
+    if several(left, right):
+        return lift(interp, (left, right), lambda a, b: identical(interp, a, b, site))
+    if isinstance(left, Unknown) or isinstance(right, Unknown):
+        if left is right:
+            return True
+        unknown = left if isinstance(left, Unknown) else right
+        if (left is None or right is None) and unknown.hint in ("tensor", "module", "int", "float", "str", "bool", "callable"):
+            return False
+        return derived(interp, (left, right), site, "bool")
+    if left is right:
+        return True
+    if isinstance(left, DType | Device | External | bool | str | int | tuple) and type(left) is type(right):
+        return bool(left == right)
+    return False
+
+
+def equality(interp: Interp, left: Value, right: Value) -> bool | None:
+    if left is right:
+        return True
+    if isinstance(left, Unknown) or isinstance(right, Unknown):
+        return None
+    if isinstance(left, ListValue | tuple) and isinstance(right, ListValue | tuple):
+        if isinstance(left, tuple) != isinstance(right, tuple):
+            return False
+        mine = left if isinstance(left, tuple) else left.items
+        theirs = right if isinstance(right, tuple) else right.items
+        if any(isinstance(v, ListValue) and v.open for v in (left, right)):
+            return None
+        if len(mine) != len(theirs):
+            return False
+        answers = [_same_dim(a, b) if isinstance(a, Dim) or isinstance(b, Dim) else equality(interp, a, b) for a, b in zip(mine, theirs)]
+        return False if False in answers else None if None in answers else True
+    if isinstance(left, DictValue) and isinstance(right, DictValue):
+        if left.items.keys() != right.items.keys():
+            return False
+        answers = [equality(interp, left.items[k], right.items[k]) for k in left.items]
+        return False if False in answers else None if None in answers else True
+    if isinstance(left, SetValue) and isinstance(right, SetValue):
+        inside = [any(same(a, b) for b in right.items) for a in left.items]
+        return len(left.items) == len(right.items) and all(inside)
+    if isinstance(left, Device) and isinstance(right, str) or isinstance(left, str) and isinstance(right, Device):
+        return None
+    if isinstance(left, Instance) and isinstance(right, Instance) and left.cls is right.cls and left.cls.info.get("dataclass"):
+        answers = [equality(interp, left.attrs.get(k), right.attrs.get(k)) for k in left.cls.info["dataclass"]]
+        return False if False in answers else None if None in answers else True
+    if type(left) is type(right) and isinstance(left, DType | Device | External | int | float | str | bytes | range):
+        return bool(left == right)
+    return bool(left == right) if isinstance(left, PLAIN) and isinstance(right, PLAIN) else False
+
+
+def _same_dim(left: Value, right: Value) -> bool | None:
+    found = compare_dims("eq", left, right)
+    return None if found is NotImplemented else found
+
+
+def contains(interp: Interp, item: Value, group: Value, site: Site) -> Value:
+    if several(item, group):
+        return lift(interp, (item, group), lambda a, b: contains(interp, a, b, site))
+    if isinstance(group, str | bytes) and isinstance(item, str | bytes):
+        try:
+            return item in group
+        except TypeError:
+            return False
+    if isinstance(group, range) and isinstance(item, int):
+        return item in group
+    if isinstance(group, DictValue):
+        key = interp.key(item)
+        if key is MISSING:
+            return derived(interp, (item,), site, "bool")
+        if key in group.items:
+            return True
+        return interp.unknown(site.text, "missing-file", site, "bool") if group.open else False
+    if isinstance(group, tuple | ListValue | SetValue):
+        items = group if isinstance(group, tuple) else group.items
+        answers = [identical(interp, item, other, site) is True or equality(interp, item, other) for other in items]
+        if True in answers:
+            return True
+        is_open = isinstance(group, ListValue | SetValue) and group.open
+        return derived(interp, (item, *items), site, "bool") if None in answers or is_open else False
+    if isinstance(group, Instance):
+        if group.cls.lookup("__contains__") is not MISSING:
+            return interp.call_method(group, "__contains__", [item], {}, site)
+        items = interp.iterate(group, site)
+        if isinstance(items, list):
+            return contains(interp, item, tuple(items), site)
+    if isinstance(group, Opaque):
+        result = interp.call_opaque(group, "__contains__", [item], {}, site)
+        if result is not NotImplemented:
+            return result
+    if isinstance(group, TensorValue):
+        return interp.op("torch.Tensor.__contains__", [group, item], {}, site)
+    return derived(interp, (item, group), site, "bool")

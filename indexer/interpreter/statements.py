@@ -1,0 +1,399 @@
+"""Execution of statements: one function a node kind, listed in EXECUTE.
+
+A statement ends normally (``None``) or with one of BREAK, CONTINUE, RETURN; an abstract Python exception is a Raised.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from cgx.indexer.interpreter import operators
+from cgx.indexer.interpreter.classes import make_class
+from cgx.indexer.interpreter.joins import join
+from cgx.indexer.interpreter.loops import exec_for, exec_while
+from cgx.indexer.interpreter.scopes import Frame, Site
+from cgx.indexer.interpreter.signals import BREAK, CONTINUE, RETURN, Raised
+from cgx.indexer.interpreter.trace import BranchNode
+from cgx.indexer.interpreter.trail import Change
+from cgx.indexer.interpreter.values import (
+    MISSING,
+    Alternatives,
+    ByRank,
+    ClassValue,
+    External,
+    Instance,
+    ListValue,
+    Unknown,
+    Value,
+)
+from cgx.indexer.interpreter.withs import exec_with
+
+if TYPE_CHECKING:
+    from cgx.indexer.interpreter.interp import Interp
+
+Signal = str | None
+
+
+def block(interp: Interp, body: list[ast.stmt], frame: Frame) -> Signal:
+    for statement in body:
+        signal = interp.exec(statement, frame)
+        if signal is not None:
+            return signal
+    return None
+
+
+def expr(interp: Interp, node: ast.Expr, frame: Frame) -> Signal:
+    if not isinstance(node.value, ast.Constant):
+        interp.eval(node.value, frame)
+    return None
+
+
+def assign(interp: Interp, node: ast.Assign, frame: Frame) -> Signal:
+    value = interp.eval(node.value, frame)
+    for target in node.targets:
+        interp.assign(target, value, frame)
+    return None
+
+
+def annassign(interp: Interp, node: ast.AnnAssign, frame: Frame) -> Signal:
+    if frame.scope.kind == "class" and isinstance(node.target, ast.Name):
+        fields = frame.scope.vars.setdefault("__cgx_fields__", {})
+        fields[node.target.id] = node.annotation
+    if node.value is not None:
+        interp.assign(node.target, interp.eval(node.value, frame), frame)
+    return None
+
+
+def augassign(interp: Interp, node: ast.AugAssign, frame: Frame) -> Signal:
+    target = node.target
+    load: ast.expr
+    if isinstance(target, ast.Name):
+        load = ast.copy_location(ast.Name(target.id, ast.Load()), target)
+        old = interp.eval(load, frame)
+        value = operators.binary(interp, type(node.op), old, interp.eval(node.value, frame), Site(node, frame), True)
+        interp.assign(target, value, frame)
+    elif isinstance(target, ast.Attribute):
+        owner = interp.eval(target.value, frame)
+        old = interp.getattr(owner, target.attr, Site(target, frame))
+        value = operators.binary(interp, type(node.op), old, interp.eval(node.value, frame), Site(node, frame), True)
+        interp.setattr(owner, target.attr, value, Site(target, frame))
+    elif isinstance(target, ast.Subscript):
+        owner = interp.eval(target.value, frame)
+        key = interp.eval(target.slice, frame)
+        old = interp.getitem(owner, key, Site(target, frame))
+        value = operators.binary(interp, type(node.op), old, interp.eval(node.value, frame), Site(node, frame), True)
+        interp.setitem(owner, key, value, Site(target, frame))
+    return None
+
+
+def return_(interp: Interp, node: ast.Return, frame: Frame) -> Signal:
+    frame.result = interp.eval(node.value, frame) if node.value is not None else None
+    return RETURN
+
+
+def if_(interp: Interp, node: ast.If, frame: Frame) -> Signal:
+    test = interp.eval(node.test, frame)
+    site = Site(node.test, frame)
+    truth = interp.truth_at(test, site)
+    guard = interp.guard(node.test, test, frame) if truth is not None else None
+    if truth is not None:
+        body = node.body if truth else node.orelse
+        if guard is None:
+            return block(interp, body, frame)
+        guard.text = guard.text if truth else f"not ({guard.text})"
+        with interp.inside(guard):
+            return block(interp, body, frame)
+    return undecided(interp, node, test, frame)
+
+
+def undecided(interp: Interp, node: ast.If, test: Value, frame: Frame) -> Signal:
+    """Both branches from the same state; what they leave behind is joined."""
+    text = frame.code.text(node.test)
+    anchor = frame.anchor(node.test)
+    interp.note_unknown(test)
+    period = interp.period(node.test, frame)
+    outcomes: list[tuple[str, Value, dict[Any, Change], Raised | None]] = []
+    for body, holds in ((node.body, True), (node.orelse, False)):
+        branch = BranchNode(anchor, text if holds else f"not ({text})", period=period if holds else None)
+        interp.trail.begin()
+        error: Raised | None = None
+        signal: Signal = None
+        with interp.assuming([test], holds), interp.inside(branch):
+            try:
+                interp.narrow(node.test, holds, frame)
+                signal = block(interp, body, frame)
+            except Raised as raised:
+                error = raised
+            except BaseException:
+                interp.trail.commit()
+                raise
+        outcomes.append(("raise" if error else signal or "", frame.result, interp.trail.rollback(), error))
+    (one, one_result, one_changes, one_error), (two, two_result, two_changes, two_error) = outcomes
+    if one == "raise" and two == "raise":
+        assert one_error is not None
+        raise one_error
+    if one == "raise" or two == "raise":
+        kept, result, changes = (two, two_result, two_changes) if one == "raise" else (one, one_result, one_changes)
+        interp.trail.apply(changes)
+        frame.result = result
+        interp.assume_rest(test, two == "raise", frame)
+        return kept or None
+    if one == two:
+        merge(interp, one_changes, two_changes, text, frame)
+        if one == RETURN:
+            frame.result = join(one_result, two_result, text, anchor)
+        return one or None
+    # one of them leaves: note that it may, go on with the state of the other
+    leaving = {RETURN: 3, BREAK: 2, CONTINUE: 1, "": 0}
+    leaves, stays = (outcomes[0], outcomes[1]) if leaving[one] > leaving[two] else (outcomes[1], outcomes[0])
+    condition = text if leaves is outcomes[0] else f"not ({text})"
+    if leaves[0] == RETURN:
+        frame.returns.append((condition, leaves[1]))
+        frame.early_exit = True
+    elif leaves[0] == BREAK:
+        frame.early_exit = True
+    if leaves[0] == CONTINUE or leaves[0] == BREAK:
+        merge(interp, one_changes, two_changes, text, frame)
+    else:
+        interp.trail.apply(stays[2])
+        interp.assume_rest(test, leaves is outcomes[1], frame)
+    frame.result = stays[1]
+    return stays[0] or None
+
+
+def merge(interp: Interp, one: dict[Any, Change], two: dict[Any, Change], text: str, frame: Frame) -> None:
+    """Give every slot that a branch wrote the join of what both left there."""
+    for slot, change in {**one, **two}.items():
+        first = one[slot].after if slot in one else change.before
+        second = two[slot].after if slot in two else change.before
+        if change.kind == "list":
+            if len(first[0]) == len(second[0]):
+                items = [join(a, b, text) for a, b in zip(first[0], second[0])]
+                interp.trail.write(change, (items, first[1] or second[1]))
+            else:
+                longer = max(first[0], second[0], key=len)
+                interp.trail.write(change, (longer, True))
+            continue
+        if isinstance(change.key, str) and change.kind == "attr" and change.key == "open":
+            interp.trail.write(change, bool(first) or bool(second))
+            continue
+        name = change.key if isinstance(change.key, str) else ""
+        interp.trail.write(change, join(first, second, text, None, name))
+
+
+def delete(interp: Interp, node: ast.Delete, frame: Frame) -> Signal:
+    for target in node.targets:
+        interp.delete(target, frame)
+    return None
+
+
+def raise_(interp: Interp, node: ast.Raise, frame: Frame) -> Signal:
+    if node.exc is None:
+        raise frame.handled[-1] if frame.handled else Raised(External("RuntimeError"), Site(node, frame).anchor)
+    value = interp.eval(node.exc, frame)
+    if isinstance(value, ClassValue | External):
+        value = interp.call(value, [], {}, Site(node, frame))
+    raise Raised(value, Site(node, frame).anchor, frame.code.text(node.exc))
+
+
+def try_(interp: Interp, node: ast.Try, frame: Frame) -> Signal:
+    guards = any(_catches_import(handler) for handler in node.handlers)
+    signal: Signal = None
+    interp.guarded += guards
+    raised = True
+    try:
+        try:
+            signal = block(interp, node.body, frame)
+            raised = False
+        except Raised as error:
+            interp.guarded -= guards
+            guards = False
+            handled, signal = _handle(interp, node, error, frame)
+            if not handled:
+                raise
+        else:
+            interp.guarded -= guards
+            guards = False
+            if signal is None and node.orelse:
+                signal = block(interp, node.orelse, frame)
+    finally:
+        interp.guarded -= guards
+        if node.finalbody:
+            result = frame.result
+            final = block(interp, node.finalbody, frame)
+            if final is not None:
+                signal = final
+            else:
+                frame.result = result
+    del raised
+    return signal
+
+
+def _catches_import(handler: ast.ExceptHandler) -> bool:
+    if handler.type is None:
+        return True
+    names = handler.type.elts if isinstance(handler.type, ast.Tuple) else [handler.type]
+    tails = {ast.unparse(name).rpartition(".")[2] for name in names}
+    return bool(tails & {"ImportError", "ModuleNotFoundError", "Exception", "BaseException", "PackageNotFoundError"})
+
+
+def _handle(interp: Interp, node: ast.Try, error: Raised, frame: Frame) -> tuple[bool, Signal]:
+    for handler in node.handlers:
+        if handler.type is not None and not _matches(interp, error.value, interp.eval(handler.type, frame)):
+            continue
+        if handler.name:
+            interp.bind(handler.name, error.value, frame, handler)
+        frame.handled.append(error)
+        try:
+            return True, block(interp, handler.body, frame)
+        finally:
+            frame.handled.pop()
+    return False, None
+
+
+def _matches(interp: Interp, value: Value, kind: Value) -> bool:
+    kinds = kind if isinstance(kind, tuple) else (kind,)
+    return any(interp.is_instance(value, one) is not False for one in kinds)
+
+
+def assert_(interp: Interp, node: ast.Assert, frame: Frame) -> Signal:
+    test = interp.eval(node.test, frame)
+    site = Site(node.test, frame)
+    truth = interp.truth_at(test, site)
+    if truth is False and not isinstance(test, ByRank | Alternatives):
+        interp.raise_("AssertionError", site.text, site)
+    if truth is None:
+        interp.narrow(node.test, True, frame)
+    return None
+
+
+def import_(interp: Interp, node: ast.Import, frame: Frame) -> Signal:
+    for alias in node.names:
+        module = interp.import_module(alias.name, Site(node, frame))
+        if alias.asname:
+            interp.bind(alias.asname, module, frame, node)
+        else:
+            top = alias.name.partition(".")[0]
+            interp.bind(top, interp.import_module(top, Site(node, frame)), frame, node)
+    return None
+
+
+def importfrom(interp: Interp, node: ast.ImportFrom, frame: Frame) -> Signal:
+    interp.import_from(node, frame)
+    return None
+
+
+def functiondef(interp: Interp, node: Any, frame: Frame) -> Signal:
+    value: Value = interp.make_function(node, frame, node.name)
+    for decorator in reversed(node.decorator_list):
+        value = interp.decorate(interp.eval(decorator, frame), value, Site(decorator, frame), frame)
+    interp.bind(node.name, value, frame, node)
+    return None
+
+
+def classdef(interp: Interp, node: ast.ClassDef, frame: Frame) -> Signal:
+    value = make_class(interp, node, frame)
+    interp.bind(node.name, value, frame, node)
+    return None
+
+
+def global_(interp: Interp, node: ast.Global, frame: Frame) -> Signal:
+    frame.scope.global_names.update(node.names)
+    return None
+
+
+def nonlocal_(interp: Interp, node: ast.Nonlocal, frame: Frame) -> Signal:
+    frame.scope.nonlocal_names.update(node.names)
+    return None
+
+
+def match(interp: Interp, node: ast.Match, frame: Frame) -> Signal:
+    subject = interp.eval(node.subject, frame)
+    for case in node.cases:
+        verdict = _match(interp, case.pattern, subject, frame)
+        if verdict and case.guard is not None:
+            verdict = interp.truth(interp.eval(case.guard, frame))
+        if verdict is not False:
+            return block(interp, case.body, frame)
+    return None
+
+
+def _match(interp: Interp, pattern: ast.pattern, value: Value, frame: Frame) -> bool | None:
+    site = Site(pattern, frame)
+    if isinstance(pattern, ast.MatchValue):
+        return interp.truth(operators.compare(interp, ast.Eq, value, interp.eval(pattern.value, frame), site))
+    if isinstance(pattern, ast.MatchSingleton):
+        return interp.truth(operators.compare(interp, ast.Is, value, pattern.value, site))
+    if isinstance(pattern, ast.MatchOr):
+        answers = [_match(interp, one, value, frame) for one in pattern.patterns]
+        return True if True in answers else None if None in answers else False
+    if isinstance(pattern, ast.MatchAs):
+        verdict = _match(interp, pattern.pattern, value, frame) if pattern.pattern is not None else True
+        if verdict is not False and pattern.name:
+            interp.bind(pattern.name, value, frame, pattern)
+        return verdict
+    if isinstance(pattern, ast.MatchClass):
+        verdict = interp.is_instance(value, interp.eval(pattern.cls, frame))
+        for attr, inner in zip(pattern.kwd_attrs, pattern.kwd_patterns):
+            if verdict:
+                verdict = _match(interp, inner, interp.getattr(value, attr, site), frame)
+        return verdict
+    if isinstance(pattern, ast.MatchSequence):
+        items = interp.iterate(value, site)
+        if isinstance(value, str) or not isinstance(items, list):
+            return False if isinstance(value, str) else None
+        if any(isinstance(one, ast.MatchStar) for one in pattern.patterns):
+            return None
+        if len(items) != len(pattern.patterns):
+            return False
+        answers = [_match(interp, one, item, frame) for one, item in zip(pattern.patterns, items)]
+        return False if False in answers else None if None in answers else True
+    return None
+
+
+def nothing(interp: Interp, node: ast.stmt, frame: Frame) -> Signal:
+    return None
+
+
+def break_(interp: Interp, node: ast.Break, frame: Frame) -> Signal:
+    return BREAK
+
+
+def continue_(interp: Interp, node: ast.Continue, frame: Frame) -> Signal:
+    return CONTINUE
+
+
+EXECUTE: dict[type[ast.AST], Callable[[Any, Any, Any], Signal]] = {
+    ast.Expr: expr,
+    ast.Assign: assign,
+    ast.AnnAssign: annassign,
+    ast.AugAssign: augassign,
+    ast.Return: return_,
+    ast.If: if_,
+    ast.For: exec_for,
+    ast.AsyncFor: exec_for,
+    ast.While: exec_while,
+    ast.With: exec_with,
+    ast.AsyncWith: exec_with,
+    ast.Delete: delete,
+    ast.Raise: raise_,
+    ast.Try: try_,
+    ast.Assert: assert_,
+    ast.Import: import_,
+    ast.ImportFrom: importfrom,
+    ast.FunctionDef: functiondef,
+    ast.AsyncFunctionDef: functiondef,
+    ast.ClassDef: classdef,
+    ast.Global: global_,
+    ast.Nonlocal: nonlocal_,
+    ast.Match: match,
+    ast.Pass: nothing,
+    ast.Break: break_,
+    ast.Continue: continue_,
+}
+if hasattr(ast, "TryStar"):
+    EXECUTE[ast.TryStar] = try_
+if hasattr(ast, "TypeAlias"):
+    EXECUTE[ast.TypeAlias] = nothing
