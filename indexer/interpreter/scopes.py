@@ -73,6 +73,7 @@ class Frame:
     on_yield: Callable[[Value], Value] | None = None
     early_exit: bool = False  # an undecided break or return inside the innermost loop
     handled: list[Any] = field(default_factory=list)  # exceptions being handled, for a bare raise
+    statement: ast.stmt | None = None  # the assignment that runs
 
     @property
     def path(self) -> str:

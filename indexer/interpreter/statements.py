@@ -52,8 +52,10 @@ def expr(interp: Interp, node: ast.Expr, frame: Frame) -> Signal:
 
 def assign(interp: Interp, node: ast.Assign, frame: Frame) -> Signal:
     value = interp.eval(node.value, frame)
+    outer, frame.statement = frame.statement, node
     for target in node.targets:
         interp.assign(target, value, frame)
+    frame.statement = outer
     return None
 
 

@@ -13,7 +13,7 @@ Slot = tuple[int, str, Any]
 
 @dataclass(slots=True)
 class Change:
-    """One slot that a segment wrote: ``kind`` is "attr", "item" or "list"."""
+    """One slot that a segment wrote: ``kind`` is "attr", "item", "list" or "raw" (a plain Python list)."""
 
     obj: Any
     kind: str
@@ -33,6 +33,8 @@ def _read(change: Change) -> Value:
         return getattr(change.obj, change.key, MISSING)
     if change.kind == "item":
         return change.obj.get(change.key, MISSING)
+    if change.kind == "raw":
+        return list(change.obj)
     return (list(change.obj.items), change.obj.open)
 
 
@@ -44,6 +46,8 @@ def _write(change: Change, value: Value) -> None:
             change.obj.pop(change.key, None)
         else:
             change.obj[change.key] = value
+    elif change.kind == "raw":
+        change.obj[:] = value
     else:
         change.obj.items[:] = value[0]
         change.obj.open = value[1]
@@ -77,7 +81,13 @@ class Trail:
         if self.segments:
             self._log(values, "list", None)
 
-    def append(self, values: ListValue | SetValue, item: Value) -> None:
+    def append(self, values: ListValue | SetValue | list[Any], item: Value) -> None:
+        """Append to an abstract list or set, or to a plain Python list that an object of ours holds."""
+        if isinstance(values, list):
+            if self.segments:
+                self._log(values, "raw", None)
+            values.append(item)
+            return
         self.touch(values)
         values.items.append(item)
 

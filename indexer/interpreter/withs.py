@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from cgx.indexer.interpreter.scopes import Frame, Site
 from cgx.indexer.interpreter.signals import Raised, StopConsumer
 from cgx.indexer.interpreter.trace import ScopeNode
-from cgx.indexer.interpreter.values import MISSING, GeneratorValue, Instance, Opaque, Value
+from cgx.indexer.interpreter.values import MISSING, Device, GeneratorValue, Instance, Opaque, Value
 
 if TYPE_CHECKING:
     from cgx.indexer.interpreter.interp import Interp
@@ -50,6 +50,8 @@ def _enter(interp: Interp, node: Any, frame: Frame, index: int) -> Signal:
             return inner()
         finally:
             interp.attempt(lambda: interp.call_method(manager, "__exit__", [None, None, None], {}, site))
+    if isinstance(manager, Device):
+        return _device(interp, manager, inner)
     if isinstance(manager, Opaque):
         return _modelled(interp, manager, bind, inner, site, frame)
     bind(manager)
@@ -84,17 +86,26 @@ def _generator(interp: Interp, manager: GeneratorValue, bind: Any, inner: Any, s
 
 
 def _modelled(interp: Interp, manager: Opaque, bind: Any, inner: Any, site: Site, frame: Frame) -> Signal:
-    """A modelled manager: ``attrs["flags"]`` are interpreter flags for its body; ``__enter__`` and ``__exit__`` handlers."""
-    node = ScopeNode(site.anchor, site.text, qname=manager.qname, data=dict(manager.attrs))
-    flags = manager.attrs.get("flags") or {}
-    before = dict(interp.flags)
-    with interp.inside(node):
-        entered = interp.call_opaque(manager, "__enter__", [], {}, site)
-        bind(manager if entered is NotImplemented else entered)
-        interp.flags.update(flags)
-        try:
+    """A modelled manager: its ``__enter__`` and ``__exit__`` handlers; without them the region is a ScopeNode of its name."""
+    entered = interp.call_opaque(manager, "__enter__", [], {}, site)
+    if entered is NotImplemented:
+        bind(manager)
+        with interp.inside(ScopeNode(site.anchor, site.text, qname=manager.qname, data=dict(manager.attrs))):
             return inner()
-        finally:
-            interp.flags.clear()
-            interp.flags.update(before)
-            interp.call_opaque(manager, "__exit__", [None, None, None], {}, site)
+    bind(entered)
+    depth = len(interp.stack)
+    try:
+        return inner()
+    finally:
+        del interp.stack[depth:]
+        interp.call_opaque(manager, "__exit__", [None, None, None], {}, site)
+
+
+def _device(interp: Interp, manager: Device, inner: Any) -> Signal:
+    """``with torch.device("meta"):`` factories and parameters are made there."""
+    before = interp.flags.get("default_device", "cpu")
+    interp.trail.set_item(interp.flags, "default_device", manager.type)
+    try:
+        return inner()
+    finally:
+        interp.trail.set_item(interp.flags, "default_device", before)

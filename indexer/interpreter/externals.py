@@ -1,0 +1,517 @@
+"""Names outside the source: who answers for them, in which order, and what is left when nobody does."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from types import ModuleType
+from typing import Any
+
+from cgx.indexer.interpreter import builtin_functions, core_library, methods, nn_module, torch_basics
+from cgx.indexer.interpreter.scopes import Site
+from cgx.indexer.interpreter.trace import OpNode
+from cgx.indexer.interpreter.values import (
+    MISSING,
+    BoundMethod,
+    ClassValue,
+    DType,
+    External,
+    Instance,
+    ListValue,
+    ModuleInstance,
+    Native,
+    Opaque,
+    SetValue,
+    TensorValue,
+    Unknown,
+    Value,
+    walk_values,
+)
+from cgx.indexer.ops import attributes as tensor_attributes
+from cgx.indexer.ops import registry
+from cgx.indexer.ops.rows import Defaults
+
+
+Args = list[Value]
+Kwargs = dict[str, Value]
+DTYPES = frozenset(
+    """float16 float32 float64 bfloat16 int8 int16 int32 int64 uint8 uint16 uint32 uint64 bool complex32 complex64 complex128
+    float8_e4m3fn float8_e5m2 float8_e4m3fnuz float8_e5m2fnuz float8_e8m0fnu float4_e2m1fn_x2 quint8 qint8 qint32""".split()
+)
+DTYPE_ALIASES = {"float": "float32", "half": "float16", "double": "float64", "int": "int32", "long": "int64", "short": "int16", "cfloat": "complex64", "cdouble": "complex128"}
+PREFIXES = (
+    ("torch.nn.modules.container.", "torch.nn."),
+    ("torch.nn.modules.module.", "torch.nn."),
+    ("torch.nn.modules.", "torch.nn.modules."),
+    ("torch.nn.parameter.", "torch.nn."),
+    ("torch._tensor.", "torch."),
+    ("typing_extensions.", "typing."),
+    ("torch.utils.data.dataloader.", "torch.utils.data."),
+    ("torch.utils.data.dataset.", "torch.utils.data."),
+    ("torch.utils.data.distributed.", "torch.utils.data.distributed."),
+)
+
+
+class Externals:
+    """The part of the interpreter that asks the tables. Mixed into Interp."""
+
+    def __init__(self) -> None:
+        self._handlers: dict[str, list[Any]] = {}
+        self._bases: dict[str, tuple[str, ...]] = {}
+        self._values: dict[str, Any] = {}
+        self._constants: dict[str, Value] = {}
+        self._tops: set[str] = set()
+        self._made: dict[str, Value] = {}
+        self._classes: dict[str, ClassValue | None] = {}
+        self.external_overrides: dict[str, Value] = {}
+        self.text_origins: dict[str, str] = {}
+        for table in _tables():
+            for name, handler in table.ENTRIES.items():
+                self._handlers.setdefault(name, []).append(handler)
+                self._tops.add(name.partition(".")[0])
+            self._bases.update(getattr(table, "BASES", {}))
+            self._values.update(getattr(table, "MAKERS", {}))
+            self._constants.update(getattr(table, "CONSTANTS", {}))
+
+    # ------------------------------------------------------------------ who knows a name
+
+    def handlers(self, qname: str) -> Iterable[Any]:
+        return self._handlers.get(qname, ())
+
+    def has_tables(self, top: str) -> bool:
+        return top in self._tops or top in LIBRARIES
+
+    def modelled(self, dotted: str) -> bool:
+        """A package that tables answer for even where its source is given."""
+        return dotted.partition(".")[0] in ALWAYS_MODELLED
+
+    def lineage(self, qname: str) -> list[str]:
+        """The class and its modelled bases, nearest first."""
+        found, queue = [], [qname]
+        while queue:
+            name = queue.pop(0)
+            if name not in found:
+                found.append(name)
+                queue.extend(self._bases.get(name, ()))
+        return found
+
+    def has_handler(self, qname: str, member: str) -> bool:
+        return any(f"{name}.{member}" in self._handlers for name in self.lineage(qname))
+
+    def opaque_is(self: Any, value: Opaque, qname: str) -> bool | None:
+        names = self.lineage(value.qname)
+        if qname in names:
+            return True
+        if value.attrs.get("__bases__"):
+            return qname in value.attrs["__bases__"]
+        return False if value.qname in self._bases or self.has_handler(value.qname, "__init__") or "." in value.qname else None
+
+    def decorates(self, qname: str) -> bool:
+        """A decorator that a table answers for; others leave what they decorate as it is."""
+        return qname in self._handlers or qname in builtin_functions.ENTRIES
+
+    def has_external(self: Any, qname: str) -> bool | None:
+        """Whether a name of an outside module exists; None where no table tells."""
+        from cgx.indexer.ops import names
+
+        if qname in self._handlers or qname in self._constants or qname in self._values or registry.find(qname) is not None:
+            return True
+        if qname.startswith("torch"):
+            tail = qname.removeprefix("torch.").partition(".")[0]
+            if tail in DTYPES or tail in DTYPE_ALIASES:
+                return True
+            kind = names.torch_name(qname)
+            if kind is not None:
+                return True
+            module = qname.rpartition(".")[0]
+            return False if names.torch_name(module) is not None or module == "torch" else None
+        return None
+
+    # ------------------------------------------------------------------ names
+
+    def external(self: Any, qname: str, site: Site | None) -> Value:
+        """What an outside name stands for: a constant, a class that tables describe, else the name itself."""
+        if qname in self.external_overrides:
+            return self.external_overrides[qname]
+        if qname.endswith("TYPE_CHECKING"):
+            return bool(self.flags.get("type_checking"))
+        for prefix, other in PREFIXES:
+            if qname.startswith(prefix):
+                qname = other + qname[len(prefix) :]
+        if qname in self._constants:
+            return self._constants[qname]
+        if qname in self._values:
+            if qname not in self._made:
+                self._made[qname] = self._values[qname](self)
+            return self._made[qname]
+        head, _, tail = qname.rpartition(".")
+        if head == "torch" and (tail in DTYPES or tail in DTYPE_ALIASES):
+            return DType(DTYPE_ALIASES.get(tail, tail))
+        if tail == "__version__" and head == "torch":
+            from cgx.indexer.ops import names
+
+            return names.TORCH_VERSION
+        if tail in ("__name__", "__qualname__") and head:
+            return head.rpartition(".")[2]
+        if tail == "__module__" and head:
+            return head.rpartition(".")[0]
+        if tail == "__class__":
+            return External("type")
+        return External(qname)
+
+    def external_set(self: Any, owner: External, name: str, value: Value, site: Site) -> None:
+        """A switch of a library (``torch.backends.cuda.matmul.allow_tf32 = True``), or a patched name."""
+        qname = f"{owner.qname}.{name}"
+        for handler in self.handlers(f"{owner.qname}.__setattr__"):
+            if handler(self, site, [owner, name, value], {}) is not NotImplemented:
+                return
+        for handler in self.handlers(f"{qname}.__set__"):
+            if handler(self, site, [owner, name, value], {}) is not NotImplemented:
+                return
+        self.trail.set_item(self.external_overrides, qname, value)
+        if qname.startswith("torch.backends") or "tf32" in name:
+            self.event("compute", site, author="interpreter.externals", key="precision", value=site.text, setting=qname, to=value)
+
+    def external_item(self: Any, owner: External, key: Value, site: Site) -> Value:
+        for handler in self.handlers(f"{owner.qname}.__getitem__"):
+            found = handler(self, site, [owner, key], {})
+            if found is not NotImplemented:
+                return found
+        if owner.qname in ("typing.Literal", "typing_extensions.Literal"):
+            return Opaque("typing.Literal", {"values": key if isinstance(key, tuple) else (key,)})
+        return MISSING
+
+    # ------------------------------------------------------------------ calls
+
+    def call_external(self: Any, qname: str, args: Args, kwargs: Kwargs, site: Site) -> Value:
+        """Tables first, then classes that tables describe, then ops, then nothing is known."""
+        for handler in self.handlers(qname):
+            found = handler(self, site, args, kwargs)
+            if found is not NotImplemented:
+                return found
+        entry = builtin_functions.ENTRIES.get(qname)
+        if entry is not None:
+            return entry(self, site, args, kwargs)
+        if qname in builtin_functions.EXCEPTIONS:
+            return Opaque(qname, {"args": tuple(args)}, site.anchor)
+        kind, _, name = qname.rpartition(".")
+        if kind in BUILTIN_KINDS and args:
+            return self.call_member(qname, args[0], args[1:], kwargs, site)
+        cls = self.native_class(qname)
+        if cls is not None:
+            return self.call(cls, args, kwargs, site)
+        if registry.find(qname) is not None:
+            return self.op(qname, args, kwargs, site)
+        if kind.startswith("torch.nn.Module"):
+            method = nn_module.METHODS.get(name)
+            if method is not None and args:
+                return method(self, site, args, kwargs)
+        owner = self.native_class(kind) if kind else None
+        if owner is not None:
+            method = owner.lookup(name)
+            if isinstance(method, Native):
+                return self.call(method, args, kwargs, site)
+        return self.opaque_result(qname, args, kwargs, site)
+
+    def opaque_result(self: Any, qname: str, args: Args, kwargs: Kwargs, site: Site, func: Value = None) -> Value:
+        """Nobody knows the callee. Tensors that go in make it an op of its own inside a forward."""
+        tensors = [value for arg in [*args, *kwargs.values()] for value in walk_values(arg) if isinstance(value, TensorValue)]
+        torch_tensors = [value for value in tensors if value.library == "torch"]
+        if self.forward_depth and torch_tensors and qname and not qname.startswith("builtins"):
+            result = Unknown(site.text, "unmodelled", site.anchor, settle=("--env", qname.partition(".")[0]))
+            self.emit(OpNode(site.anchor, site.text, qname=qname, inputs=torch_tensors, outputs=[], opaque=True))
+            return result
+        if isinstance(func, Unknown):
+            return Unknown(site.text, func.reason, func.anchor or site.anchor, settle=func.settle)
+        if qname[:1].isupper() or (qname.rpartition(".")[2][:1].isupper() and "." in qname):
+            return Opaque(qname, {}, site.anchor)
+        top = qname.partition(".")[0]
+        return Unknown(site.text, "missing-module" if top not in self._tops else "unmodelled", site.anchor)
+
+    def call_member(self: Any, qname: str, owner: Value, args: Args, kwargs: Kwargs, site: Site) -> Value:
+        """A method by the qualified name of its class."""
+        kind, _, name = qname.rpartition(".")
+        if kind in BUILTIN_KINDS:
+            method = methods.METHODS.get(qname)
+            if method is None and isinstance(owner, (str, bytes, int, float, bool, complex, range, tuple)):
+                method = methods.plain_method(kind, name)
+            if method is None:
+                return self.unknown(site.text, "unsupported", site)
+            return method(self, site, [owner, *args], kwargs)
+        for cls in self.lineage(kind):
+            for handler in self.handlers(f"{cls}.{name}"):
+                found = handler(self, site, [owner, *args], kwargs)
+                if found is not NotImplemented:
+                    return found
+        if isinstance(owner, TensorValue):
+            if owner.library == "numpy":
+                return self.numpy_member(owner, name, args, kwargs, site)
+            return self.op(qname, [owner, *args], kwargs, site)
+        if qname in methods.METHODS:
+            return methods.METHODS[qname](self, site, [owner, *args], kwargs)
+        if isinstance(owner, ModuleInstance) and name in nn_module.METHODS:
+            return nn_module.METHODS[name](self, site, [owner, *args], kwargs)
+        if isinstance(owner, ListValue | SetValue | tuple):
+            return self.unknown(site.text, "unsupported", site)
+        return self.opaque_result(qname, [owner, *args], kwargs, site)
+
+    def call_opaque(self: Any, owner: Opaque, name: str, args: Args, kwargs: Kwargs, site: Site) -> Value:
+        """A method of a modelled object, or NotImplemented."""
+        for cls in self.lineage(owner.qname):
+            for handler in self.handlers(f"{cls}.{name}"):
+                found = handler(self, site, [owner, *args], kwargs)
+                if found is not NotImplemented:
+                    return found
+        entry = builtin_functions.ENTRIES.get(f"{owner.qname}.{name}")
+        return entry(self, site, [owner, *args], kwargs) if entry is not None else NotImplemented
+
+    def external_member(self: Any, base: External, name: str, owner: Value, site: Site) -> Value:
+        """A member that a class of the source inherits from outside. MISSING where no table has it."""
+        for cls in self.lineage(base.qname):
+            if f"{cls}.{name}" in self._handlers:
+                return BoundMethod(External(f"{cls}.{name}"), owner)
+        if base.qname == "torch.autograd.Function" and name == "apply":
+            return Native("torch.autograd.Function.apply", lambda i, s, a, k: i.autograd_apply(owner, a, k, s))
+        if base.qname in ("dict", "list", "str", "int", "tuple") and isinstance(owner, Instance):
+            return self.builtin_member(base.qname, name, owner)
+        return MISSING
+
+    def builtin_member(self: Any, kind: str, name: str, owner: Instance) -> Value:
+        """A method of a user's subclass of dict, list, ...: it works on the data kept under ``__cgx_data__``."""
+        data = owner.attrs.get("__cgx_data__")
+        if data is None:
+            data = {"dict": _new_dict, "list": ListValue}.get(kind, lambda: MISSING)()
+            if data is MISSING:
+                return MISSING
+            self.trail.set_item(owner.attrs, "__cgx_data__", data)
+        if name == "__init__":
+            return Native(f"{kind}.__init__", lambda i, s, a, k: i.fill_builtin(kind, data, a, k, s))
+        if f"{kind}.{name}" in methods.METHODS or hasattr(__builtins__["dict"] if isinstance(__builtins__, dict) else dict, name):
+            return BoundMethod(External(f"{kind}.{name}"), data)
+        return MISSING
+
+    def fill_builtin(self: Any, kind: str, data: Value, args: Args, kwargs: Kwargs, site: Site) -> Value:
+        if kind == "dict":
+            methods.METHODS["dict.update"](self, site, [data, *args], kwargs)
+        elif args:
+            methods.METHODS["list.extend"](self, site, [data, args[0]], {})
+        return None
+
+    def external_method(self: Any, owner: Instance, name: str, args: Args, kwargs: Kwargs, site: Site) -> Value:
+        """A special method that an instance inherits from outside, or NotImplemented."""
+        for base in owner.cls.mro:
+            if isinstance(base, External):
+                found = self.external_member(base, name, owner, site)
+                if found is not MISSING:
+                    return self.call(found, args, kwargs, site)
+        return NotImplemented
+
+    def external_init(self: Any, base: Value, owner: Instance, args: Args, kwargs: Kwargs, site: Site) -> bool:
+        """``__init__`` of an outside base. True where a table answered."""
+        if not isinstance(base, External):
+            return False
+        member = self.external_member(base, "__init__", owner, site)
+        if member is not MISSING:
+            self.call(member, args, kwargs, site)
+            return True
+        return base.qname in QUIET_BASES
+
+    def autograd_apply(self: Any, cls: Value, args: Args, kwargs: Kwargs, site: Site) -> Value:
+        """``Function.apply``: the class's ``forward`` with a context, as one op of its own with what it issues inside."""
+        if not isinstance(cls, ClassValue):
+            return self.unknown(site.text, "unsupported", site)
+        forward = self.getattr(cls, "forward", site)
+        context = Opaque("torch.autograd.function.FunctionCtx", {"needs_input_grad": tuple(True for _ in args)}, site.anchor)
+        separate = cls.lookup("setup_context") is not MISSING
+        return self.call(forward, list(args) if separate else [context, *args], kwargs, site)
+
+    # ------------------------------------------------------------------ classes
+
+    def native_class(self: Any, qname: str) -> ClassValue | None:
+        """A torch class that tables describe, as a class; None for any other name."""
+        if qname not in self._classes:
+            self._classes[qname] = None
+            self._classes[qname] = self._make_class(qname)
+        found: ClassValue | None = self._classes[qname]
+        return found
+
+    def _make_class(self: Any, qname: str) -> ClassValue | None:
+        for prefix, other in PREFIXES:
+            if qname.startswith(prefix):
+                qname = other + qname[len(prefix) :]
+        if qname == nn_module.MODULE:
+            return nn_module.module_class()
+        if qname in nn_module.CONTAINERS:
+            return nn_module.container_class(qname, self.native_class(nn_module.MODULE))
+        if not qname.startswith(("torch.", "einops.")):
+            return None
+        polyfill = self.polyfill_class(qname)
+        if polyfill is not None:
+            return polyfill
+        from cgx.indexer.ops import layers
+
+        row = layers.layer(qname)
+        if row is None:
+            return None
+        names = row.bases if isinstance(row.bases, tuple) else (row.bases,)
+        bases = [self.native_class(name) or self.native_class(nn_module.MODULE) for name in names]
+        return nn_module.layer_class(row.name if getattr(row, "name", "") else qname, row, bases)
+
+    def polyfill_class(self: Any, qname: str) -> ClassValue | None:
+        """A composite torch layer written as Python that the interpreter reads (``cgx.indexer.polyfills``)."""
+        found = torch_basics.polyfill(self, qname)
+        return found if isinstance(found, ClassValue) else None
+
+    def instantiate_native(self: Any, cls: ClassValue, args: Args, kwargs: Kwargs, site: Site) -> Value:
+        """Construction that is not Python's: subclasses of str, int, dict, Tensor, ... NotImplemented for all else."""
+        for base in cls.mro[1:]:
+            if not isinstance(base, External):
+                continue
+            if base.qname in ("str", "int", "float") and "members" not in cls.info and cls.lookup("__new__") is MISSING:
+                return self.call(External(base.qname), args, kwargs, site)
+            if base.qname in ("torch.Tensor", "torch.nn.Parameter") and cls.lookup("__new__") is MISSING:
+                value = self.call(External("torch.nn.Parameter"), args, kwargs, site) if base.qname.endswith("Parameter") else self.op("torch.Tensor.detach", args[:1], {}, site)
+                if isinstance(value, TensorValue):
+                    value.cls = cls
+                return value
+            for handler in self.handlers(f"{base.qname}.__cgx_new__"):
+                found = handler(self, site, [cls, *args], kwargs)
+                if found is not NotImplemented:
+                    return found
+        return NotImplemented
+
+    def new_instance(self: Any, cls: Value, site: Site) -> Value:
+        if not isinstance(cls, ClassValue):
+            return self.unknown(site.text, "unsupported", site)
+        if cls.derives(nn_module.MODULE):
+            module = ModuleInstance(cls, constructed_at=site.anchor)
+            self.register_module(module, site)
+            return module
+        instance = Instance(cls, constructed_at=site.anchor)
+        instance.open = any(isinstance(base, Unknown) for base in cls.mro)
+        return instance
+
+    def bind_signature(self: Any, signature: str, args: Args, kwargs: Kwargs, site: Site) -> dict[str, Value] | None:
+        from cgx.indexer.ops.rows import bind
+
+        if "*" in kwargs:
+            kwargs = {key: value for key, value in kwargs.items() if key != "*"}
+            return None
+        bound, _ = bind(signature, args, kwargs)
+        return {key: value for key, value in bound.items() if value is not MISSING}
+
+    # ------------------------------------------------------------------ ops on tensors
+
+    def op(self: Any, qname: str, args: Args, kwargs: Kwargs, site: Site) -> Value:
+        """Record an op and give its result. ``args`` are abstract values."""
+        row = registry.find(qname)
+        plain_args = [self.export(arg) for arg in args]
+        plain_kwargs = {key: self.export(value) for key, value in kwargs.items() if key != "*"}
+        inputs = [value for arg in [*plain_args, *plain_kwargs.values()] for value in _tensors(arg)]
+        numpy = bool(inputs) and all(value.library == "numpy" for value in inputs)
+        if row is None:
+            return self._unknown_op(qname, inputs, site)
+        defaults = Defaults(self.flags.get("default_dtype", "float32"), self.flags.get("default_device", "cpu"))
+        result = row.call(plain_args, plain_kwargs, defaults)
+        autocast = self.flags.get("autocast")
+        if autocast and row.autocast in ("lower", "fp32") and any(value.device not in ("cpu", "meta") for value in inputs):
+            for tensor in _tensors(result):
+                if tensor.dtype is not None and tensor.dtype.startswith(("float", "bfloat")):
+                    tensor.dtype = autocast if row.autocast == "lower" else "float32"
+        if numpy:
+            for tensor in _tensors(result):
+                tensor.library, tensor.device = "numpy", "cpu"
+        if row.kind != "query" and not numpy:
+            outputs = [value for value in _tensors(result)]
+            self.emit(OpNode(site.anchor, site.text, qname=row.name, inputs=inputs, outputs=outputs, opaque=row.opaque))
+        sync = row.sync_of(plain_args, plain_kwargs)
+        if sync is not None and inputs:
+            self.transfer(sync, inputs[0], site)
+        if row.inplace and args:
+            return self._write_back(args[0], result)
+        return self.wrap(result) if isinstance(result, list | dict) else result
+
+    def _write_back(self: Any, target: Value, result: Value) -> Value:
+        if isinstance(target, TensorValue) and isinstance(result, TensorValue):
+            for name in ("shape", "dtype", "const"):
+                if getattr(target, name) != getattr(result, name):
+                    self.trail.set(target, name, getattr(result, name))
+            return target
+        return target if isinstance(target, TensorValue) else result
+
+    def _unknown_op(self: Any, qname: str, inputs: list[TensorValue], site: Site) -> Value:
+        from cgx.indexer.ops import names
+
+        if inputs and all(value.library == "numpy" for value in inputs):
+            return TensorValue(library="numpy", device="cpu")
+        known = names.torch_name(qname) is not None
+        if self.forward_depth and inputs:
+            self.emit(OpNode(site.anchor, site.text, qname=qname, inputs=inputs, outputs=[], opaque=not known))
+        devices = {value.device for value in inputs}
+        if qname.startswith("torch.Tensor.") and not known:
+            return Unknown(site.text, "unmodelled", site.anchor)
+        return TensorValue(device=devices.pop() if len(devices) == 1 else None) if known else Unknown(site.text, "unmodelled", site.anchor)
+
+    def numpy_member(self: Any, owner: TensorValue, name: str, args: Args, kwargs: Kwargs, site: Site) -> Value:
+        """A method of a NumPy array: the tensor's rule of that name gives the shape; all of it happens on the host."""
+        if name == "astype":
+            name, args = "to", [args[0]] if args and isinstance(args[0], DType) else []
+        if registry.find(f"torch.Tensor.{name}") is None:
+            return TensorValue(library="numpy", device="cpu") if name in NUMPY_ARRAYS else self.unknown(site.text, "data", site)
+        if name in ("item", "tolist"):
+            return self.unknown(site.text, "data", site)
+        result = self.op(f"torch.Tensor.{name}", [owner, *args], {k: v for k, v in kwargs.items() if k in ("dim", "keepdim")}, site)
+        if isinstance(result, TensorValue):
+            result.library, result.device = "numpy", "cpu"
+        return result
+
+    def tensor_attribute(self: Any, owner: Value, name: str, site: Site) -> Value:
+        view = tensor_attributes.VIEW_ATTRIBUTES.get(name)
+        if view is not None and name != "data" and isinstance(owner, TensorValue) and owner.library == "torch":
+            return self.op(view, [owner], {}, site)
+        found = tensor_attributes.attribute(owner, name)
+        if isinstance(found, Unknown):
+            return Unknown(site.text, found.reason, found.anchor or site.anchor, found.hint)
+        return found
+
+    def row_of(self: Any, tensor: TensorValue) -> TensorValue:
+        """One element along the first axis."""
+        shape = tensor.shape[1:] if tensor.shape else None
+        return TensorValue(shape, tensor.dtype, tensor.device, tensor.pinned, tensor.library)
+
+    def transfer(self: Any, kind: str, tensor: Value, site: Site) -> None:
+        """The host looks at a tensor's value: a sync, where it lies on the device."""
+        from cgx.indexer.overlays import transfer
+
+        transfer.sync(self, kind, tensor, site)
+
+
+def _new_dict() -> Value:
+    from cgx.indexer.interpreter.values import DictValue
+
+    return DictValue()
+
+
+def _tensors(value: Any) -> list[TensorValue]:
+    if isinstance(value, TensorValue):
+        return [value]
+    if isinstance(value, list | tuple):
+        return [tensor for item in value for tensor in _tensors(item)]
+    return []
+
+
+def _tables() -> list[ModuleType]:
+    """Every handler table, in the order they are asked."""
+    from cgx.indexer.interpreter import stdlib
+    from cgx.indexer.overlays import OVERLAYS
+
+    return [*OVERLAYS, torch_basics, core_library, *stdlib.TABLES]
+
+
+BUILTIN_KINDS = frozenset("str bytes int float bool complex range tuple list dict set generator object namedtuple slice deque".split())
+QUIET_BASES = frozenset(
+    """object abc.ABC typing.Generic typing.Protocol enum.Enum torch.autograd.Function torch.utils.data.Dataset
+    torch.utils.data.IterableDataset Exception ValueError RuntimeError threading.local logging.Logger nn.Module""".split()
+)
+ALWAYS_MODELLED: frozenset[str] = frozenset({"torch", "numpy", "tqdm"})
+LIBRARIES: frozenset[str] = frozenset({"typing_extensions"})
+NUMPY_ARRAYS = frozenset("copy reshape astype transpose flatten ravel squeeze repeat clip round sum mean max min std var view".split())

@@ -1,0 +1,142 @@
+"""Conditions: what is assumed inside an undecided branch, and guards that mean a period or a set of ranks."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from cgx.indexer.interpreter.trace import BranchNode
+from cgx.indexer.interpreter.values import MISSING, Alternatives, ByRank, Instance, TensorValue, Unknown, Value
+
+if TYPE_CHECKING:
+    from cgx.indexer.interpreter.scopes import Frame
+
+
+class Guards:
+    """The part of the interpreter that keeps assumptions. Mixed into Interp."""
+
+    def __init__(self) -> None:
+        self.assumptions: dict[str, bool] = {}
+        self.assumed_ids: dict[int, bool] = {}
+
+    def assumed_truth(self, value: Unknown) -> bool | None:
+        found = self.assumed_ids.get(id(value))
+        return found if found is not None else self.assumptions.get(_key(value))
+
+    @contextmanager
+    def assuming(self, values: list[Value], holds: bool) -> Iterator[None]:
+        """Inside, the undecided values are taken to be true (or false)."""
+        texts, ids = dict(self.assumptions), dict(self.assumed_ids)
+        for value in values:
+            self._assume(value, holds)
+        try:
+            yield
+        finally:
+            self.assumptions, self.assumed_ids = texts, ids
+
+    def _assume(self, value: Value, holds: bool) -> None:
+        if isinstance(value, Unknown):
+            self.assumed_ids[id(value)] = holds
+            if value.name and value.reason != "loop-carried":
+                self.assumptions[_key(value)] = holds
+        elif isinstance(value, Alternatives):
+            for text, option in value.options:
+                truth = self.truth(option)  # type: ignore[attr-defined]
+                if truth is not None:
+                    self.assumptions[text] = truth is holds
+
+    def assume_rest(self: Any, test: Value, holds: bool, frame: Frame) -> None:
+        """After a branch that left (raised or returned), the other side of its condition holds."""
+        if isinstance(test, Unknown):
+            self.assumed_ids.setdefault(id(test), holds)
+
+    def narrow(self: Any, test: ast.expr, holds: bool, frame: Frame) -> None:
+        """What a condition tells of a name in its branch: ``x is None``, ``isinstance(x, C)``, ``x``, ``not x``."""
+        if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+            self.narrow(test.operand, not holds, frame)
+            return
+        if isinstance(test, ast.BoolOp):
+            if isinstance(test.op, ast.And) is holds:
+                for part in test.values:
+                    self.narrow(part, holds, frame)
+            return
+        if isinstance(test, ast.Compare) and len(test.ops) == 1 and isinstance(test.comparators[0], ast.Constant):
+            op, constant = test.ops[0], test.comparators[0].value
+            if constant is None and isinstance(op, ast.Is | ast.IsNot):
+                self._narrow_none(test.left, isinstance(op, ast.Is) is holds, frame)
+            elif isinstance(op, ast.Eq) and holds and isinstance(test.left, ast.Name):
+                value = frame.scope.get(test.left.id)
+                if isinstance(value, Unknown) and value.reason != "loop-carried" and isinstance(constant, str | int | bool):
+                    self._rebind(test.left, constant, frame)
+                elif isinstance(value, Alternatives):
+                    self._filter(test.left, value, lambda option: option == constant, frame)
+            return
+        if isinstance(test, ast.Name | ast.Attribute) and not holds:
+            value = self._peek(test, frame)
+            if isinstance(value, Alternatives):
+                self._filter(test, value, lambda option: self.truth(option) is not True, frame)
+        elif isinstance(test, ast.Name | ast.Attribute) and holds:
+            value = self._peek(test, frame)
+            if isinstance(value, Alternatives):
+                self._filter(test, value, lambda option: self.truth(option) is not False, frame)
+
+    def _peek(self: Any, node: ast.expr, frame: Frame) -> Value:
+        if isinstance(node, ast.Name):
+            return frame.scope.get(node.id)
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
+            owner = frame.scope.get(node.value.id)
+            if isinstance(owner, Instance):
+                return owner.attrs.get(node.attr, MISSING)
+        return MISSING
+
+    def _narrow_none(self: Any, node: ast.expr, is_none: bool, frame: Frame) -> None:
+        value = self._peek(node, frame)
+        if isinstance(value, Alternatives):
+            self._filter(node, value, lambda option: (option is None) is is_none, frame)
+        elif isinstance(value, Unknown) and is_none:
+            self._rebind(node, None, frame)
+
+    def _filter(self: Any, node: ast.expr, value: Alternatives, keep: Any, frame: Frame) -> None:
+        left = [(text, option) for text, option in value.options if keep(option)]
+        if left and len(left) < len(value.options):
+            self._rebind(node, left[0][1] if len(left) == 1 else Alternatives(tuple(left), value.anchor), frame)
+
+    def _rebind(self: Any, node: ast.expr, value: Value, frame: Frame) -> None:
+        if isinstance(node, ast.Name):
+            scope = frame.scope.find(node.id)
+            if scope is not None:
+                self.trail.set_item(scope.vars, node.id, value)
+        elif isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
+            owner = frame.scope.get(node.value.id)
+            if isinstance(owner, Instance):
+                self.trail.set_item(owner.attrs, node.attr, value)
+
+    # ------------------------------------------------------------------ guards
+
+    def guard(self: Any, test: ast.expr, value: Value, frame: Frame) -> BranchNode | None:
+        """A decided condition that is kept in the trace: a period, or one that other ranks decide otherwise."""
+        period = self.period(test, frame) if self.loops else None
+        ranks = None
+        if isinstance(value, ByRank):
+            truth = self.truth(value)
+            ranks = tuple(rank for rank, one in enumerate(value.values) if self.truth(one) is truth)
+        if period is None and ranks is None:
+            return None
+        return BranchNode(frame.anchor(test), frame.code.text(test), decided=True, period=period, ranks=ranks)
+
+    def period(self: Any, test: ast.expr, frame: Frame) -> tuple[str, Any] | None:
+        """(counter, every) of ``counter % every == rest`` inside a condition."""
+        for node in ast.walk(test):
+            if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mod) and not isinstance(node.left, ast.Constant):
+                every = self.attempt(lambda node=node: self.eval(node.right, frame))
+                counter = self.attempt(lambda node=node: self.eval(node.left, frame))
+                if isinstance(every, TensorValue | str) or isinstance(counter, str | TensorValue):
+                    continue
+                return frame.code.text(node.left), every
+        return None
+
+
+def _key(value: Unknown) -> str:
+    return value.name if value.name else str(id(value))

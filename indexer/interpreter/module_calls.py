@@ -1,0 +1,290 @@
+"""Calls of ``nn.Module`` objects, torch layers, and the regions round them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence as Seq
+from contextlib import contextmanager
+from typing import Any
+
+from cgx.indexer.interpreter import nn_module
+from cgx.indexer.interpreter.scopes import Frame, Scope, Site
+from cgx.indexer.interpreter.sources import Code
+from cgx.indexer.interpreter.trace import LoopNode, ModuleCall, OpNode, ScopeNode
+from cgx.indexer.interpreter.values import (
+    MISSING,
+    BoundMethod,
+    DictValue,
+    FunctionValue,
+    Instance,
+    ListValue,
+    LoopContext,
+    ModuleInstance,
+    ModuleObject,
+    Opaque,
+    TensorValue,
+    Unknown,
+    Value,
+)
+from cgx.model.anchors import Anchor
+
+
+Args = list[Value]
+Kwargs = dict[str, Value]
+MAX_MODULES = 2_000_000
+
+
+class ModuleCalls:
+    """The part of the interpreter that builds and calls modules. Mixed into Interp."""
+
+    def __init__(self) -> None:
+        self.constructing_stack: list[ModuleInstance] = []
+        self.forward_depth = 0
+        self.site_stack: list[Anchor] = []
+        self.no_site: Any = Site.__new__(Site)
+        self._polyfills: dict[str, ModuleObject] = {}
+        import ast
+
+        code = Code("", ast.Module([], []), "")
+        self.no_site.node, self.no_site.frame = ast.Constant(None, lineno=1, col_offset=0), Frame(Scope("module"), code)
+
+    @property
+    def in_model(self) -> bool:
+        """Inside a constructor or a forward: loops are evaluated per index."""
+        return bool(self.constructing_stack) or self.forward_depth > 0
+
+    # ------------------------------------------------------------------ construction
+
+    @contextmanager
+    def constructing(self, module: ModuleInstance) -> Iterator[None]:
+        self.constructing_stack.append(module)
+        try:
+            yield
+        finally:
+            self.constructing_stack.pop()
+
+    def register_module(self: Any, module: ModuleInstance, site: Site, like: ModuleInstance | None = None) -> None:
+        """Note where and in which loops a module was made."""
+        module.serial = len(self.trace.modules)
+        module.training = True
+        module.loops = tuple(self.loops) if like is None else like.loops or tuple(self.loops)
+        module.device = self.flags.get("default_device", "cpu")
+        if like is None:
+            module.via = tuple(owner.constructed_at for owner in reversed(self.constructing_stack) if owner.constructed_at is not None)[:3]
+        self.trace.modules.append(module)
+
+    def materialise(self, module: Any) -> Any:
+        """A module that stands for a clone gets its own tables before it is read or changed."""
+        return module
+
+    def materialise_all(self, module: Any) -> Any:
+        return module
+
+    # ------------------------------------------------------------------ calls
+
+    def call_module(self: Any, module: ModuleInstance, args: Args, kwargs: Kwargs, site: Site, direct: bool = False) -> Value:
+        """``module(...)``: hooks and ``forward``, as one node of the trace."""
+        if not direct:
+            own = module.cls.lookup("__call__")
+            if own is not MISSING and isinstance(own, FunctionValue):
+                return self.call(BoundMethod(own, module, own.owner), args, kwargs, site)
+        home, forward = nn_module.forward_of(module)
+        if forward is MISSING:
+            return self._no_forward(module, args, kwargs, site)
+        node = ModuleCall(forward_anchor(forward, site), site.text, module=module, called_from=site.anchor)
+        node.training, node.grad, node.autocast = module.training, bool(self.flags.get("grad", True)), self.flags.get("autocast")
+        node.inputs = list(named_tensors(forward, args, kwargs))
+        self.forward_depth += 1
+        try:
+            with self.inside(node, keep=True):
+                args, kwargs = self._pre_hooks(module, args, kwargs, site)
+                callee = forward if home is None else BoundMethod(forward, module, home)
+                result = self._forward(callee, module, args, kwargs, site)
+                result = self._post_hooks(module, args, result, site)
+        finally:
+            self.forward_depth -= 1
+        node.outputs = [("", value) for value in tensors_of(result)]
+        self.unwrap_call(node)
+        if self.forward_depth == 0 and not any(one is module for one in self.trace.model_roots):
+            self.trace.model_roots.append(module)
+        return result
+
+    def _forward(self: Any, callee: Value, module: ModuleInstance, args: Args, kwargs: Kwargs, site: Site) -> Value:
+        return self.call(callee, args, kwargs, site)
+
+    def unwrap_call(self, node: ModuleCall) -> None:
+        """The plain function node round a forward is the module's own node."""
+        if len(node.children) == 1:
+            only = node.children[0]
+            if type(only).__name__ == "CallNode" and getattr(only, "target", None) == node.anchor:
+                node.children = only.children
+
+    def _no_forward(self: Any, module: ModuleInstance, args: Args, kwargs: Kwargs, site: Site) -> Value:
+        found = self.external_method(module, "forward", args, kwargs, site)
+        if found is not NotImplemented:
+            return found
+        node = ModuleCall(site.anchor, site.text, module=module, called_from=site.anchor)
+        node.inputs = [("", value) for arg in [*args, *kwargs.values()] for value in tensors_of(arg)]
+        self.emit(node)
+        unknown = Unknown(f"{module.cls.name}.forward", "missing-module", site.anchor, settle=("--env", module.cls.qname.partition(".")[0]))
+        self.note_unknown(unknown)
+        return Unknown(site.text, "missing-module", site.anchor, "")
+
+    def _pre_hooks(self: Any, module: ModuleInstance, args: Args, kwargs: Kwargs, site: Site) -> tuple[Args, Kwargs]:
+        for kind, hook in module.hooks:
+            if not kind.startswith("pre"):
+                continue
+            given = [module, tuple(args), DictValue(dict(kwargs))] if kind.endswith("True") else [module, tuple(args)]
+            result = self.attempt(lambda hook=hook, given=given: self.call(hook, given, {}, site))
+            if isinstance(result, tuple):
+                if kind.endswith("True") and len(result) == 2 and isinstance(result[0], tuple):
+                    args = list(result[0])
+                    kwargs = dict(result[1].items) if isinstance(result[1], DictValue) else kwargs
+                else:
+                    args = list(result)
+            elif isinstance(result, TensorValue):
+                args = [result]
+        return args, kwargs
+
+    def _post_hooks(self: Any, module: ModuleInstance, args: Args, result: Value, site: Site) -> Value:
+        for kind, hook in module.hooks:
+            if not kind.startswith("post"):
+                continue
+            given = [module, tuple(args), DictValue(), result] if kind.endswith("True") else [module, tuple(args), result]
+            changed = self.attempt(lambda hook=hook, given=given: self.call(hook, given, {}, site))
+            if changed is not None and not isinstance(changed, Unknown):
+                result = changed
+        return result
+
+    def run_layer(self: Any, owner: ModuleInstance, row: Any, args: Args, kwargs: Kwargs, site: Site) -> Value:
+        """The forward of a torch layer that a row describes: one op, at the line that called the layer."""
+        attrs = {name: self.export(value) for name, value in owner.attrs.items() if not name.startswith("__cgx")}
+        attrs["training"] = owner.training
+        tables = {**owner.parameters, **owner.buffers}
+        plain = [self.export(arg) for arg in args]
+        options = {key: self.export(value) for key, value in kwargs.items()}
+        result = row.call(attrs, tables, plain, options)
+        self._autocast(row, [*plain, *options.values()], result)
+        name = row.forward_op
+        if name:
+            inputs = [tensor for arg in [*plain, *options.values()] for tensor in tensors_of(arg)]
+            weights = [value for value in owner.parameters.values() if isinstance(value, TensorValue)]
+            self.emit(OpNode(site.anchor, site.text, qname=name, inputs=[*inputs, *weights], outputs=tensors_of(result), layer=True))
+        return self.wrap(result) if isinstance(result, list | dict) else result
+
+    def _autocast(self: Any, row: Any, inputs: list[Any], result: Value) -> None:
+        autocast = self.flags.get("autocast")
+        if not autocast:
+            return
+        from cgx.indexer.ops import registry
+
+        op = registry.find(row.forward_op) if row.forward_op else None
+        if op is None or op.autocast not in ("lower", "fp32"):
+            return
+        if any(value.device == "cpu" for arg in inputs for value in tensors_of(arg)):
+            return
+        for tensor in tensors_of(result):
+            if tensor.dtype is not None and tensor.dtype.startswith(("float", "bfloat")):
+                tensor.dtype = autocast if op.autocast == "lower" else "float32"
+
+    def repeat_member(self: Any, owner: ModuleInstance, value: Value, site: Site) -> Value:
+        """A Sequential of unknown length: its member once, in a loop of unknown count."""
+        length = owner.attrs.get("__cgx_length__")
+        loop = LoopNode(site.anchor, site.text, count=length, expr=site.text, over="container", bound=site.anchor)
+        with self.inside(loop), self.loop(LoopContext(site.text, length, site.anchor)):
+            return self.call(owner.children["*"], [value], {}, site)
+
+    # ------------------------------------------------------------------ regions
+
+    def with_flags(self: Any, scope: Opaque, flags: dict[str, Any], site: Site, run: Callable[[], Value]) -> Value:
+        before = dict(self.flags)
+        self.flags.update(flags)
+        try:
+            with self.inside(ScopeNode(scope.anchor or site.anchor, site.text, qname=scope.qname, data=dict(scope.attrs))):
+                return run()
+        finally:
+            self.flags.clear()
+            self.flags.update(before)
+
+    def with_scopes(self: Any, scopes: Seq[Opaque], site: Site, run: Callable[[], Value]) -> Value:
+        """Enter modelled scopes round a call, outermost first (a decorated function)."""
+        if not scopes:
+            return run()
+        first, rest = scopes[0], scopes[1:]
+        self.call_opaque(first, "__enter__", [], {}, site)
+        depth = len(self.stack)
+        try:
+            return self.with_scopes(rest, site, run)
+        finally:
+            del self.stack[depth:]
+            self.call_opaque(first, "__exit__", [None, None, None], {}, site)
+
+    def move_module(self: Any, owner: Value, name: str, args: Args, kwargs: Kwargs, site: Site) -> Value:
+        """``Module.to`` and its kind, through the overlay."""
+        for handler in self.handlers(f"torch.nn.Module.{name}"):
+            found = handler(self, site, [owner, *args], kwargs)
+            if found is not NotImplemented:
+                return found
+        if name in ("to_empty",) and isinstance(owner, ModuleInstance):
+            device = kwargs.get("device", args[0] if args else None)
+            return self.move_module(owner, "to", [device], {}, site)
+        return owner
+
+    def polyfill_module(self: Any, path: str) -> ModuleObject | None:
+        """A polyfill file, evaluated as a module of its own whose names are torch's."""
+        if path not in self._polyfills:
+            from cgx.indexer import polyfills
+            from cgx.indexer.interpreter.imports import run_module
+
+            text = polyfills.read(path)
+            import ast
+
+            scope = Scope("module")
+            module = ModuleObject(polyfills.module_name(path), path, scope)
+            scope.module, scope.globals = module, scope
+            self._polyfills[path] = module
+            run_module(self, module, Code(path, ast.parse(text), text, True))
+        found: ModuleObject = self._polyfills[path]
+        return found
+
+
+def forward_anchor(forward: Value, site: Site) -> Anchor:
+    """Where the code of a forward stands; the call itself where there is none."""
+    func = forward.func if isinstance(forward, BoundMethod) else forward
+    while isinstance(func, FunctionValue) and isinstance(func.attrs.get("__wrapped__"), FunctionValue):
+        func = func.attrs["__wrapped__"]
+    if isinstance(func, FunctionValue) and not func.path.startswith("cgx:"):
+        return Anchor(func.path, func.symbol, func.node.lineno)
+    return site.anchor
+
+
+def named_tensors(forward: Value, args: Args, kwargs: Kwargs) -> Iterator[tuple[str, TensorValue]]:
+    """(parameter name, tensor) of what goes into a forward."""
+    func = forward.func if isinstance(forward, BoundMethod) else forward
+    names: list[str] = []
+    if isinstance(func, FunctionValue):
+        spec = func.node.args
+        names = [a.arg for a in [*spec.posonlyargs, *spec.args]][1:]
+    for index, value in enumerate(args):
+        name = names[index] if index < len(names) else ""
+        for tensor in tensors_of(value):
+            yield name, tensor
+    for name, value in kwargs.items():
+        for tensor in tensors_of(value):
+            yield name, tensor
+
+
+def tensors_of(value: Value) -> list[TensorValue]:
+    """The tensors in a value and in the lists, tuples, dicts and dataclass-like results it holds."""
+    if isinstance(value, TensorValue):
+        return [value] if value.library == "torch" else []
+    if isinstance(value, tuple | list):
+        return [tensor for item in value for tensor in tensors_of(item)]
+    if isinstance(value, ListValue):
+        return [tensor for item in value.items for tensor in tensors_of(item)]
+    if isinstance(value, DictValue):
+        return [tensor for item in value.items.values() for tensor in tensors_of(item)]
+    if isinstance(value, Instance) and not isinstance(value, ModuleInstance):
+        return [tensor for item in value.attrs.values() if isinstance(item, TensorValue | tuple) for tensor in tensors_of(item)]
+    return []
+
+

@@ -1,0 +1,97 @@
+"""Where trace nodes go: the stack of open nodes, events, and the loops that run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from cgx.indexer.interpreter.trace import CallNode, Event, JobNode, LoopNode, Node, Trace
+from cgx.indexer.interpreter.values import LoopContext, Unknown, Value
+from cgx.model.anchors import Anchor
+
+
+class Recorder:
+    """The part of the interpreter that writes the trace."""
+
+    def __init__(self) -> None:
+        root = JobNode(Anchor("", "<module>", 1))
+        self.trace = Trace(root)
+        self.stack: list[Node] = [root]
+        self.loops: list[LoopContext] = []
+        self.loop_nodes: list[LoopNode] = []
+        self.unknown_loops = 0
+        self.seen_unknowns: set[tuple[str, str]] = set()
+
+    def emit(self, node: Node) -> None:
+        self.stack[-1].children.append(node)
+
+    def push(self, node: Node) -> None:
+        self.emit(node)
+        self.stack.append(node)
+
+    def pop(self) -> Node:
+        return self.stack.pop()
+
+    @contextmanager
+    def inside(self, node: Node, keep: bool = False, emit: bool = True) -> Iterator[Node]:
+        """Children go into ``node``; it is dropped where it stays empty, unless ``keep``."""
+        holder = self.stack[-1]
+        self.stack.append(node)
+        depth = len(self.stack)
+        try:
+            yield node
+        finally:
+            del self.stack[depth - 1 :]
+            if emit and (node.children or (keep and _matters(node))):
+                holder.children.append(node)
+
+    @contextmanager
+    def loop(self, context: LoopContext) -> Iterator[None]:
+        unknown = not isinstance(context.count, int)
+        self.loops.append(context)
+        self.unknown_loops += unknown
+        try:
+            yield
+        finally:
+            self.loops.pop()
+            self.unknown_loops -= unknown
+
+    def event(self, kind: str, site: Any, author: str = "", basis: str = "exact", **data: Any) -> Event:
+        """Append a schedule event at a call site."""
+        event = Event(site.anchor, site.text, kind=kind, data=data, author=author, basis=basis)
+        self.emit(event)
+        return event
+
+    def mark(self) -> tuple[int, int]:
+        """A point in the run to come back to: modules and unknowns that were made since are dropped by ``reset``."""
+        return len(self.trace.modules), len(self.trace.unknowns)
+
+    def reset(self, mark: tuple[int, int]) -> None:
+        del self.trace.modules[mark[0] :]
+        for unknown in self.trace.unknowns[mark[1] :]:
+            self.seen_unknowns.discard(_key(unknown))
+        del self.trace.unknowns[mark[1] :]
+
+    def note_unknown(self, value: Value) -> None:
+        """A value that is not known decided something: it goes into the list of what is unresolved."""
+        for unknown in _unknowns(value):
+            if unknown.reason == "loop-carried" or _key(unknown) in self.seen_unknowns:
+                continue
+            self.seen_unknowns.add(_key(unknown))
+            self.trace.unknowns.append(unknown)
+
+
+def _matters(node: Node) -> bool:
+    return not isinstance(node, CallNode | LoopNode)
+
+
+def _key(unknown: Unknown) -> tuple[str, str]:
+    return unknown.name, str(unknown.anchor)
+
+
+def _unknowns(value: Value) -> Iterator[Unknown]:
+    if isinstance(value, Unknown):
+        yield value
+    for _, option in getattr(value, "options", ()):
+        yield from _unknowns(option)
