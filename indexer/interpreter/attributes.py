@@ -488,7 +488,7 @@ READERS: dict[type, Reader] = {
 
 def set_attribute(interp: Interp, owner: Value, name: str, value: Value, site: Site) -> None:
     if isinstance(owner, Alternatives):
-        for _, option in interp.options(owner):
+        for _, option in interp.options_of(owner):
             set_attribute(interp, option, name, value, site)
         return
     if isinstance(owner, Instance):

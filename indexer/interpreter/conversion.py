@@ -172,7 +172,6 @@ class Conversion:
                 continue
             yield text, option
 
-    options = options_of
 
     def for_rank(self, value: Value, rank: int) -> Value:
         return value.values[rank] if isinstance(value, ByRank) and rank < len(value.values) else value

@@ -29,6 +29,11 @@ from cgx.indexer.interpreter.values import (
 from cgx.indexer.ops import attributes as tensor_attributes
 from cgx.indexer.ops import registry
 from cgx.indexer.ops.rows import Defaults
+try:
+    from cgx.indexer.ops.names import TORCH_VERSION, torch_name
+except ImportError:
+    TORCH_VERSION = "2.9.0"
+    def torch_name(q): return None
 
 
 Args = list[Value]
@@ -75,7 +80,7 @@ class Externals:
     # ------------------------------------------------------------------ who knows a name
 
     def handlers(self, qname: str) -> Iterable[Any]:
-        return self._handlers.get(qname, ())
+        return self._handlers.get(qname) or self._handlers.get(f"builtins.{qname}", ())
 
     def has_tables(self, top: str) -> bool:
         return top in self._tops or top in LIBRARIES
@@ -111,19 +116,16 @@ class Externals:
 
     def has_external(self: Any, qname: str) -> bool | None:
         """Whether a name of an outside module exists; None where no table tells."""
-        from cgx.indexer.ops import names
-
         if qname in self._handlers or qname in self._constants or qname in self._values or registry.find(qname) is not None:
             return True
         if qname.startswith("torch"):
             tail = qname.removeprefix("torch.").partition(".")[0]
             if tail in DTYPES or tail in DTYPE_ALIASES:
                 return True
-            kind = names.torch_name(qname)
-            if kind is not None:
+            if torch_name(qname) is not None:
                 return True
             module = qname.rpartition(".")[0]
-            return False if names.torch_name(module) is not None or module == "torch" else None
+            return False if torch_name(module) is not None or module == "torch" else None
         return None
 
     # ------------------------------------------------------------------ names
@@ -147,9 +149,7 @@ class Externals:
         if head == "torch" and (tail in DTYPES or tail in DTYPE_ALIASES):
             return DType(DTYPE_ALIASES.get(tail, tail))
         if tail == "__version__" and head == "torch":
-            from cgx.indexer.ops import names
-
-            return names.TORCH_VERSION
+            return TORCH_VERSION
         if tail in ("__name__", "__qualname__") and head:
             return head.rpartition(".")[2]
         if tail == "__module__" and head:
@@ -439,11 +439,9 @@ class Externals:
         return target if isinstance(target, TensorValue) else result
 
     def _unknown_op(self: Any, qname: str, inputs: list[TensorValue], site: Site) -> Value:
-        from cgx.indexer.ops import names
-
         if inputs and all(value.library == "numpy" for value in inputs):
             return TensorValue(library="numpy", device="cpu")
-        known = names.torch_name(qname) is not None
+        known = torch_name(qname) is not None
         if self.forward_depth and inputs:
             self.emit(OpNode(site.anchor, site.text, qname=qname, inputs=inputs, outputs=[], opaque=not known))
         devices = {value.device for value in inputs}

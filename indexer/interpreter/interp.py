@@ -7,6 +7,7 @@ Budgets are the constants here and in loops.py and functions.py; hitting one is 
 from __future__ import annotations
 
 import ast
+import builtins
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -166,7 +167,7 @@ class Interp(Recorder, Externals, Conversion, Guards, ModuleCalls):
             return FrameFunction(name, FRAME_FUNCTIONS[name])
         if name in builtin_functions.CONSTANTS:
             return builtin_functions.CONSTANTS[name]
-        if name in builtin_functions.ENTRIES or name in builtin_functions.TYPES or name in builtin_functions.EXCEPTIONS:
+        if name in builtin_functions.ENTRIES or name in builtin_functions.TYPES or name in builtin_functions.EXCEPTIONS or hasattr(builtins, name):
             return External(name)
         return MISSING
 

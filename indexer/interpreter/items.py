@@ -265,7 +265,7 @@ def _rows(interp: Interp, tensor: TensorValue, site: Site) -> list[Value] | Sequ
 
 
 def _alternatives(interp: Interp, value: Alternatives, site: Site) -> list[Value] | Sequence | Unknown:
-    found = [iterate(interp, option, site) for _, option in interp.options(value) if option is not None]
+    found = [iterate(interp, option, site) for _, option in interp.options_of(value) if option is not None]
     lists = [one for one in found if isinstance(one, list)]
     if found and len(lists) == len(found) and all(len(one) == len(lists[0]) for one in lists):
         return [join_all(items, site) for items in zip(*lists)]

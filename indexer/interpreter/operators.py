@@ -81,7 +81,7 @@ def lift(interp: Interp, values: tuple[Value, ...], function: Callable[..., Valu
             return by_rank(results)
         if isinstance(value, Alternatives):
             found: Value = MISSING
-            for condition, option in interp.options(value):
+            for condition, option in interp.options_of(value):
                 result = function(*values[:index], option, *values[index + 1 :])
                 found = result if found is MISSING else join(result, found, condition, value.anchor)
             return found

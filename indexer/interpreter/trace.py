@@ -145,3 +145,4 @@ class Trace:
     files: list[tuple[str, str]] = field(default_factory=list)  # (name, digest) of files read through --file
     world_size: int = 1
     model_roots: list[ModuleInstance] = field(default_factory=list)
+    plan: Any = None  # the launch plan, for jobs
