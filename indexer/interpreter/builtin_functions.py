@@ -685,6 +685,7 @@ ENTRIES: dict[str, Handler] = {
     "exit": _exit,
     "quit": _exit,
     "breakpoint": lambda interp, site, args, kwargs: None,
+    "builtins.dir.__contains__": lambda interp, site, args, kwargs: _hasattr(interp, site, [args[0].attrs["of"], args[1]], {}),
     "builtins.iterator.__next__": _iterator_next,
     "builtins.iterator.__iter__": lambda interp, site, args, kwargs: args[0].attrs["rest"],
 }

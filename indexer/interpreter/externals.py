@@ -13,6 +13,7 @@ from cgx.indexer.interpreter.values import (
     MISSING,
     BoundMethod,
     ClassValue,
+    DictValue,
     DType,
     External,
     Instance,
@@ -139,6 +140,8 @@ class Externals:
         for prefix, other in PREFIXES:
             if qname.startswith(prefix):
                 qname = other + qname[len(prefix) :]
+        if qname == "sys.modules":
+            return DictValue(self.modules, kind="namespace")
         if qname in self._constants:
             return self._constants[qname]
         if qname in self._values:
@@ -279,7 +282,7 @@ class Externals:
         """A method of a user's subclass of dict, list, ...: it works on the data kept under ``__cgx_data__``."""
         data = owner.attrs.get("__cgx_data__")
         if data is None:
-            data = {"dict": _new_dict, "list": ListValue}.get(kind, lambda: MISSING)()
+            data = {"dict": DictValue, "list": ListValue}.get(kind, lambda: MISSING)()
             if data is MISSING:
                 return MISSING
             self.trail.set_item(owner.attrs, "__cgx_data__", data)
@@ -483,10 +486,6 @@ class Externals:
         transfer.sync(self, kind, tensor, site)
 
 
-def _new_dict() -> Value:
-    from cgx.indexer.interpreter.values import DictValue
-
-    return DictValue()
 
 
 def _tensors(value: Any) -> list[TensorValue]:

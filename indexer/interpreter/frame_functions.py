@@ -11,6 +11,7 @@ from cgx.indexer.interpreter.sources import Code
 from cgx.indexer.interpreter.values import (
     ClassValue,
     DictValue,
+    External,
     Instance,
     ListValue,
     ModuleInstance,
@@ -53,6 +54,8 @@ def _vars(interp: Interp, frame: Frame, args: list[Value]) -> Value:
 
 
 def _dir(interp: Interp, frame: Frame, args: list[Value]) -> Value:
+    if args and isinstance(args[0], External):
+        return Opaque("builtins.dir", {"of": args[0]})
     table = _vars(interp, frame, args)
     names = [name for name in table.items if isinstance(name, str)]
     if args and isinstance(args[0], Instance):

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from cgx.indexer.interpreter.sources import Code
 
 
-@dataclass(eq=False, slots=True)
+@dataclass(eq=False, slots=True, repr=False)
 class Scope:
     """Names and their values. ``kind``: module, function, class or comprehension. ``origins``: where each was bound."""
 
@@ -58,7 +58,7 @@ class Scope:
         return MISSING if scope is None else scope.vars[name]
 
 
-@dataclass(eq=False, slots=True)
+@dataclass(eq=False, slots=True, repr=False)
 class Frame:
     """One running body: a module, a class body or a function call."""
 
@@ -85,7 +85,7 @@ class Frame:
         return Anchor(self.code.path, self.symbol, line, end if end != line else None)
 
 
-@dataclass(eq=False, slots=True)
+@dataclass(eq=False, slots=True, repr=False)
 class Site:
     """Where something is evaluated: a node in a frame."""
 

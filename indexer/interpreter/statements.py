@@ -6,6 +6,7 @@ A statement ends normally (``None``) or with one of BREAK, CONTINUE, RETURN; an 
 from __future__ import annotations
 
 import ast
+import builtins
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -257,7 +258,29 @@ def _handle(interp: Interp, node: ast.Try, error: Raised, frame: Frame) -> tuple
 
 def _matches(interp: Interp, value: Value, kind: Value) -> bool:
     kinds = kind if isinstance(kind, tuple) else (kind,)
-    return any(interp.is_instance(value, one) is not False for one in kinds)
+    return any(_is_kind(interp, value, one) for one in kinds)
+
+
+def _is_kind(interp: Interp, value: Value, kind: Value) -> bool:
+    """Whether an exception is caught by ``except kind``. What is not known is taken to be caught."""
+    if isinstance(kind, tuple):
+        return any(_is_kind(interp, value, one) for one in kind)
+    if isinstance(kind, Unknown):
+        return True
+    wanted = kind.qname if isinstance(kind, External | ClassValue) else ""
+    if isinstance(value, Instance):
+        names = [base.qname for base in value.cls.mro if isinstance(base, External | ClassValue)]
+    else:
+        names = [getattr(value, "qname", "")]
+    if wanted in names:
+        return True
+    caught = getattr(builtins, wanted.removeprefix("builtins."), None)
+    raised = [getattr(builtins, name, None) for name in names]
+    if isinstance(caught, type):
+        return any(isinstance(one, type) and issubclass(one, caught) for one in raised) or (
+            wanted in ("Exception", "BaseException") and not any(raised)
+        )
+    return wanted.rpartition(".")[2] == "PackageNotFoundError" and "ModuleNotFoundError" in names
 
 
 def assert_(interp: Interp, node: ast.Assert, frame: Frame) -> Signal:

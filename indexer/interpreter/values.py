@@ -152,7 +152,7 @@ class Device:
     index: Any = None
 
 
-@dataclass(eq=False, slots=True)
+@dataclass(eq=False, slots=True, repr=False)
 class ModuleObject:
     """A Python module of the source that is read."""
 
@@ -162,8 +162,11 @@ class ModuleObject:
     package: bool = False
     state: str = "new"  # new, running, done
 
+    def __repr__(self) -> str:
+        return f"<module {self.name}>"
 
-@dataclass(eq=False, slots=True)
+
+@dataclass(eq=False, slots=True, repr=False)
 class FunctionValue:
     """A function or lambda of the source that is read."""
 
@@ -181,8 +184,11 @@ class FunctionValue:
     attrs: dict[str, Value] = field(default_factory=dict)
     annotations: dict[str, ast.expr] = field(default_factory=dict)
 
+    def __repr__(self) -> str:
+        return f"<function {self.qname}>"
 
-@dataclass(eq=False, slots=True)
+
+@dataclass(eq=False, slots=True, repr=False)
 class ClassValue:
     """A class of the source that is read, or one that a table describes (``native``: qualified name of the row)."""
 
@@ -215,8 +221,11 @@ class ClassValue:
         """No base is unknown or outside: what is not found is not there."""
         return not any(isinstance(cls, Unknown) or (isinstance(cls, External) and cls.qname != "object") for cls in self.mro)
 
+    def __repr__(self) -> str:
+        return f"<class {self.qname}>"
 
-@dataclass(eq=False, slots=True)
+
+@dataclass(eq=False, slots=True, repr=False)
 class Instance:
     """An object of a ClassValue. ``origins`` says where each attribute was last bound."""
 
@@ -226,8 +235,11 @@ class Instance:
     origins: dict[str, Anchor] = field(default_factory=dict)
     open: bool = False  # attributes may exist that are not listed
 
+    def __repr__(self) -> str:
+        return f"<{self.cls.qname} object>"
 
-@dataclass(eq=False, slots=True)
+
+@dataclass(eq=False, slots=True, repr=False)
 class ModuleInstance(Instance):
     """An nn.Module. Children, parameters and buffers are also in ``attrs``-like lookup order of torch.
 
@@ -303,7 +315,7 @@ class Super:
     self: Value
 
 
-@dataclass(eq=False, slots=True)
+@dataclass(eq=False, slots=True, repr=False)
 class GeneratorValue:
     """A generator that has not been run: the consumer's body is run inside it, yield by yield."""
 
@@ -312,6 +324,9 @@ class GeneratorValue:
     anchor: Anchor | None = None
     context: Any = None
     started: bool = False
+
+    def __repr__(self) -> str:
+        return f"<generator {self.func.qname}>"
 
 
 @dataclass(eq=False, slots=True)
