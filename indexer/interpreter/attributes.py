@@ -276,7 +276,7 @@ def _module(interp: Interp, owner: ModuleObject, name: str, site: Site) -> Value
         return interp.call(getter, [name], {}, site)
     if name in ("__name__", "__file__", "__doc__", "__package__", "__path__", "__spec__"):
         return {"__name__": owner.name, "__file__": owner.path, "__package__": owner.name}.get(name)
-    if owner.state == "running" or "*" in owner.scope.vars:
+    if "*" in owner.scope.vars:
         return interp.unknown(site.text, "unresolved-name", site)
     return interp.raise_("AttributeError", f"module {owner.name!r} has no attribute {name!r}", site)
 

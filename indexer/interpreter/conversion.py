@@ -6,7 +6,7 @@ import ast
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
-from cgx.indexer.interpreter import operators
+from cgx.indexer.interpreter import builtin_functions, operators
 from cgx.indexer.interpreter.signals import Raised
 from cgx.indexer.interpreter.values import (
     MISSING,
@@ -451,7 +451,7 @@ class Conversion:
         if isinstance(value, Opaque):
             return self.opaque_is(value, qname)
         if isinstance(value, External):
-            return None if value.qname[:1].islower() and "." in value.qname else qname in ("type",)
+            return self._external_is(value, qname)
         if isinstance(value, Raised):
             return None
         return qname in [cls.__name__ for cls in type(value).__mro__] or qname in {f"{cls.__module__}.{cls.__name__}" for cls in type(value).__mro__}
@@ -462,6 +462,15 @@ class Conversion:
             return qname == hint or (hint == "bool" and qname == "int") if "." not in qname else False
         if hint == "tensor":
             return qname in TENSOR_NAMES
+        return None
+
+    def _external_is(self: Any, value: External, qname: str) -> bool | None:
+        """Of an outside name only what it surely is not: a class or function is no str, int, list, ..."""
+        known = self.native_class(value.qname) is not None or self.has_external(value.qname) or value.tail[:1].isupper()
+        if value.qname in builtin_functions.ENTRIES or value.qname in builtin_functions.TYPES or known:
+            if qname == "type":
+                return value.tail[:1].isupper() or value.qname in builtin_functions.TYPES
+            return False if "." not in qname or qname in ABSTRACT or qname.startswith("torch.nn") else None
         return None
 
     def has_builtin_attribute(self: Any, owner: Value, name: str) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 from collections.abc import Iterable
 from types import ModuleType
 from typing import Any
@@ -119,6 +120,9 @@ class Externals:
         """Whether a name of an outside module exists; None where no table tells."""
         if qname in self._handlers or qname in self._constants or qname in self._values or registry.find(qname) is not None:
             return True
+        head, _, name = qname.rpartition(".")
+        if head in builtin_functions.TYPES:
+            return hasattr(getattr(builtins, head, None), name)
         if qname.startswith("torch"):
             tail = qname.removeprefix("torch.").partition(".")[0]
             if tail in DTYPES or tail in DTYPE_ALIASES:
@@ -288,7 +292,7 @@ class Externals:
             self.trail.set_item(owner.attrs, "__cgx_data__", data)
         if name == "__init__":
             return Native(f"{kind}.__init__", lambda i, s, a, k: i.fill_builtin(kind, data, a, k, s))
-        if f"{kind}.{name}" in methods.METHODS or hasattr(__builtins__["dict"] if isinstance(__builtins__, dict) else dict, name):
+        if f"{kind}.{name}" in methods.METHODS or hasattr(getattr(builtins, kind), name):
             return BoundMethod(External(f"{kind}.{name}"), data)
         return MISSING
 

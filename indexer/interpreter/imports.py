@@ -158,8 +158,8 @@ def member(interp: Interp, module: Value, dotted: str, name: str, site: Site) ->
         getter = module.scope.vars.get("__getattr__")
         if getter is not None:
             return interp.call(getter, [name], {}, site)
-        if "*" in module.scope.vars or module.state == "running":
-            return interp.unknown(f"{dotted}.{name}", "missing-module" if "*" in module.scope.vars else "unresolved-name", site)
+        if "*" in module.scope.vars:
+            return interp.unknown(f"{dotted}.{name}", "missing-module", site)
         return interp.raise_("ImportError", f"cannot import name {name!r} from {dotted!r}", site)
     if isinstance(module, External):
         if interp.guarded and interp.has_external(f"{dotted}.{name}") is False:
