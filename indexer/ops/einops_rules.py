@@ -232,16 +232,16 @@ def parse_shape(call: Call) -> Value:
 
 
 ROWS: list[OpRow] = [
-    row("einops.rearrange", "ops", "tensor, pattern", rearrange, "f32[B,T,12], 'b t (h d) -> b h t d', h=3 -> f32[B,3,T,4]",
+    row("einops.rearrange", "", "tensor, pattern", rearrange, "f32[B,T,12], 'b t (h d) -> b h t d', h=3 -> f32[B,3,T,4]",
         aliases="einops.einops.rearrange", kind="op"),
-    row("einops.repeat", "ops", "tensor, pattern", rearrange, "f32[1,4], '1 n -> b 1 n', b=2 -> f32[2,1,4]", aliases="einops.einops.repeat"),
-    row("einops.reduce", "ops", "tensor, pattern, reduction", reduce, "f32[2,3,8,8], 'b c (h p) (w q) -> b c h w', 'mean', p=2, q=2 -> f32[2,3,4,4]",
+    row("einops.repeat", "", "tensor, pattern", rearrange, "f32[1,4], '1 n -> b 1 n', b=2 -> f32[2,1,4]", aliases="einops.einops.repeat"),
+    row("einops.reduce", "", "tensor, pattern, reduction", reduce, "f32[2,3,8,8], 'b c (h p) (w q) -> b c h w', 'mean', p=2, q=2 -> f32[2,3,4,4]",
         aliases="einops.einops.reduce"),
-    row("einops.einsum", "ops", "*tensors_and_pattern", einsum, "f32[2,3,4], f32[2,5,4], 'b i d, b j d -> b i j' -> f32[2,3,5]",
+    row("einops.einsum", "", "*tensors_and_pattern", einsum, "f32[2,3,4], f32[2,5,4], 'b i d, b j d -> b i j' -> f32[2,3,5]",
         aliases="einops.einops.einsum", autocast="lower"),
-    row("einops.pack", "ops", "tensors, pattern", pack, "[f32[2,3,4], f32[2,4]], 'b * d' -> (f32[2,4,4], [(3,), ()])", aliases="einops.packing.pack"),
-    row("einops.unpack", "ops", "tensor, packed_shapes, pattern", unpack, "f32[2,4,4], [(3,), ()], 'b * d' -> [f32[2,3,4], f32[2,4]]",
+    row("einops.pack", "", "tensors, pattern", pack, "[f32[2,3,4], f32[2,4]], 'b * d' -> (f32[2,4,4], [(3,), ()])", aliases="einops.packing.pack"),
+    row("einops.unpack", "", "tensor, packed_shapes, pattern", unpack, "f32[2,4,4], [(3,), ()], 'b * d' -> [f32[2,3,4], f32[2,4]]",
         aliases="einops.packing.unpack"),
-    row("einops.parse_shape", "ops", "x, pattern", parse_shape, "", aliases="einops.einops.parse_shape", kind="query"),
-    row("einops.asnumpy", "ops", "tensor", lambda call: like(call.tensor("tensor"), call.tensor("tensor").shape), "", sync="numpy"),
+    row("einops.parse_shape", "", "x, pattern", parse_shape, "", aliases="einops.einops.parse_shape", kind="query"),
+    row("einops.asnumpy", "", "tensor", lambda call: like(call.tensor("tensor"), call.tensor("tensor").shape), "", sync="numpy"),
 ]  # fmt: skip

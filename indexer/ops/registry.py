@@ -6,10 +6,12 @@ from dataclasses import replace
 from functools import lru_cache
 
 from cgx.indexer.ops import einops_rules
+from cgx.indexer.ops.library import tables as library
 from cgx.indexer.ops.rows import OpRow, renamed
 from cgx.indexer.ops.tables import (
     convolutions,
     factories,
+    further,
     indexing,
     joins,
     linalg,
@@ -34,6 +36,8 @@ TABLES: tuple[list[OpRow], ...] = (
     factories.ROWS,
     spectral.ROWS,
     queries.ROWS,
+    further.ROWS,
+    library.ROWS,
     einops_rules.ROWS,
 )
 
@@ -93,4 +97,5 @@ def find(qname: str) -> OpRow | None:
             moved = find(new + qname[len(old) :].removesuffix(".default"))
             if moved is not None:
                 return moved
-    return None
+    kernel = library.kernel(qname)
+    return renamed(kernel, qname) if kernel else None

@@ -190,18 +190,18 @@ class OpRow:
 
 HOMES: dict[str, str] = {
     "torch": "torch.", "Tensor": "torch.Tensor.", "F": "torch.nn.functional.", "operator": "operator.",
-    "linalg": "torch.linalg.", "special": "torch.special.", "fft": "torch.fft.", "ops": "torch.ops.aten.",
+    "linalg": "torch.linalg.", "special": "torch.special.", "fft": "torch.fft.",
 }  # fmt: skip
 
 
 def row(name: str, homes: str, signature: str, rule: Rule, example: str = "", *, aliases: str = "", **fields: Any) -> OpRow:
     """One row. ``homes`` are words of HOMES that hold the op under ``name`` and under each of ``aliases``.
 
-    An alias with a dot is a qualified name of its own.
+    A name or alias with a dot is a qualified name already.
     """
-    words = [name, *(alias for alias in aliases.split() if "." not in alias)]
-    names = [HOMES[home] + word for word in words for home in homes.split()]
-    names += [alias for alias in aliases.split() if "." in alias]
+    names: list[str] = []
+    for word in (name, *aliases.split()):
+        names += [word] if "." in word else [HOMES[home] + word for home in homes.split()]
     return OpRow(name=names[0], signature=signature, rule=rule, example=example, names=tuple(names), **fields)
 
 

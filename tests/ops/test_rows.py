@@ -50,5 +50,13 @@ def test_other_names(asked: str, inplace: bool) -> None:
     assert found.inplace is inplace
 
 
+def test_kernel_packages_are_opaque() -> None:
+    found = find("torch.ops.my_extension.fused_thing")
+    assert found is not None and found.opaque and found.name == "torch.ops.my_extension.fused_thing"
+    assert find("flash_attn.modules.mha.MHA") is None
+    flash = find("flash_attn.flash_attn_interface.flash_attn_func")
+    assert flash is not None and flash.opaque
+
+
 def test_unknown_name() -> None:
     assert find("torch.no_such_thing") is None

@@ -4,7 +4,17 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from cgx.indexer.ops.layers import activations, convolution, einops, linear, losses, normalization, pooling, recurrent
+from cgx.indexer.ops.layers import (
+    activations,
+    convolution,
+    einops,
+    library,
+    linear,
+    losses,
+    normalization,
+    pooling,
+    recurrent,
+)
 from cgx.indexer.ops.layers.rows import LayerRow
 
 LAYERS: tuple[list[LayerRow], ...] = (
@@ -16,6 +26,7 @@ LAYERS: tuple[list[LayerRow], ...] = (
     losses.ROWS,
     recurrent.ROWS,
     einops.ROWS,
+    library.ROWS,
 )
 
 

@@ -44,7 +44,7 @@ ROWS: list[LayerRow] = [
           rule=_layer_call, stored=_layer_axes(("pattern",)), bases="einops.layers.RearrangeMixin"),
     layer("einops.layers.torch.Reduce", "", "pattern, reduction", "('b c h w -> b c', 'max') : f32[3,8,4,4] -> f32[3,8]", op="einops.reduce",
           rule=_layer_call, stored=_layer_axes(("pattern", "reduction")), bases="einops.layers.ReduceMixin"),
-    layer("einops.layers.torch.EinMix", "", "pattern, weight_shape, bias_shape=None",
-          "('b t i -> b t o', 'i o', 'o', i=3, o=4) : f32[2,5,3] -> f32[2,5,4]", op="einops.einsum", rule=_layer_call, shapes=_mix_parameters,
-          stored=_layer_axes(("pattern", "weight_shape", "bias_shape")), dropped=("weight_shape", "bias_shape")),
+    layer("einops.layers.torch.EinMix", "", bases="einops.layers._einmix._EinmixMixin", signature="pattern, weight_shape, bias_shape=None",
+          example="('b t i -> b t o', 'i o', 'o', i=3, o=4) : f32[2,5,3] -> f32[2,5,4]", op="einops.einsum", rule=_layer_call, shapes=_mix_parameters,
+          stored=_layer_axes(("pattern", "weight_shape", "bias_shape"))),
 ]  # fmt: skip

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from cgx.indexer.interpreter.values import TensorValue, Value
+from cgx.indexer.interpreter.values import Opaque, TensorValue, Value
 from cgx.indexer.ops.layers.rows import Bound, LayerCall, LayerRow, Shapes, extent, layer, optional
 from cgx.indexer.ops.tensors import like, need_shape
 
@@ -61,8 +61,12 @@ def _run(call: LayerCall) -> Value:
     states = extent(layers)
     lead = None if states is None else ways * states
     lstm = call.value("mode") == "LSTM"
-    if not isinstance(base, TensorValue):
+    if not isinstance(base, TensorValue):  # a packed sequence
         state: Value = TensorValue((lead, None, out), "float32")
+        if isinstance(base, Opaque):
+            data = base.attrs.get("data")
+            wide = like(data, (None, _times(ways, out))) if isinstance(data, TensorValue) else TensorValue()
+            base = Opaque(base.qname, {**base.attrs, "data": wide}, base.anchor, base.name)
         return base, (state, TensorValue((lead, None, hidden), "float32")) if lstm else state
     if base.shape is None:
         return like(base, None), (like(base, None), like(base, None)) if lstm else like(base, None)

@@ -21,6 +21,6 @@ ROWS: list[OpRow] = [
     row("broadcast_shapes", "torch", "*shapes", rules.broadcast_shapes, "(2, 1), (3,) -> (2, 3)", kind="query"),
     row("cartesian_prod", "torch", "*tensors", rules.cartesian_prod, "f32[2], f32[3] -> f32[6,2]"),
     row("combinations", "torch", "input, r=2, with_replacement=False", rules.combinations, "f32[4] -> f32[6,2]"),
-    row("torch.nn.utils.rnn.pad_sequence", "ops", "sequences, batch_first=False, padding_value=0.0, padding_side='right'", rules.pad_sequence,
+    row("torch.nn.utils.rnn.pad_sequence", "", "sequences, batch_first=False, padding_value=0.0, padding_side='right'", rules.pad_sequence,
         "[f32[3,2], f32[5,2]] -> f32[5,2,2]"),
 ]  # fmt: skip

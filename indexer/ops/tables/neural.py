@@ -22,7 +22,7 @@ ROWS: list[OpRow] = [
     row("scaled_dot_product_attention", "F", "query, key, value, attn_mask=None, dropout_p=0.0, is_causal=False, scale=None, enable_gqa=False",
         rules.attention, "f32[2,4,T,8], f32[2,4,S,8], f32[2,4,S,6] -> f32[2,4,T,6]", autocast="lower",
         aliases="torch._C._nn.scaled_dot_product_attention"),
-    row("torch.ops.higher_order.flex_attention", "ops",
+    row("torch.ops.higher_order.flex_attention", "",
         "query, key, value, score_mod=None, block_mask=None, scale=None, enable_gqa=False, return_lse=False, kernel_options=None",
         rules.flex_attention, "", aliases="torch.nn.attention.flex_attention.flex_attention"),
     row("multi_head_attention_forward", "F", MHA, rules.multi_head, MHA_EXAMPLE),
