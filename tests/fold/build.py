@@ -98,7 +98,7 @@ def every(root: ModuleInstance) -> list[ModuleInstance]:
     while stack:
         made = stack.pop()
         found.append(made)
-        stack.extend(child for child in made.children.values())
+        stack.extend(child for child in made.children.values() if isinstance(child, ModuleInstance))
     return found
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 
 from cgx.indexer.interpreter.trace import CallNode
-from cgx.indexer.interpreter.values import LoopContext, Unknown
+from cgx.indexer.interpreter.values import Alternatives, LoopContext, Unknown
 from cgx.indexer.ops.dims import Dim
 
 from .build import at, branch, by_path, call, folded, linear, listed, loop, module, op, summary, tensor
@@ -257,3 +257,16 @@ def test_what_a_call_marked_the_same_does_is_read_for_its_own_module():
     found = by_path(rows)
     assert found["right.blocks.[0-1]"]["multiplicity"] == 2
     assert found["right.blocks.[0-1]"]["parent"] == found["right"]["id"]
+
+
+def test_a_child_that_may_not_be_there_stands_under_its_condition():
+    net = module("Net", fc=linear(4, 4))
+    net.children["gate"] = Alternatives(
+        (("config.gated", linear(4, 1)), ("not (config.gated)", None)), at(6, "Net.__init__")
+    )
+    found = by_path(folded(net, call(net, call(net.children["fc"]))))
+    assert found["gate"]["when"] == {"expr": "config.gated", "code_anchor": "model.py:Net.__init__:6"}
+    net.children["gate"] = Alternatives(
+        (("config.gated", linear(4, 1)), ("not (config.gated)", linear(4, 2))), at(6, "Net.__init__")
+    )
+    assert "gate" not in by_path(folded(net, call(net, call(net.children["fc"]))))

@@ -19,7 +19,8 @@ def build(row: LayerRow, constructor: str) -> tuple[dict[str, Any], dict[str, An
     args, kwargs, _ = read_example(f"{constructor.strip()[1:-1]} -> 0")
     bound = row.bind(args, kwargs)
     tensors: dict[str, Any] = {
-        name: None if shape is None else TensorValue(shape, "float32", "cpu", parameter=True) for name, shape in row.parameters(bound).items()
+        name: None if shape is None else TensorValue(shape, "float32", "cpu", parameter=True)
+        for name, shape in row.parameters(bound).items()
     }
     for name, spec in row.buffers(bound).items():
         tensors[name] = None if spec is None else TensorValue(*spec, "cpu")

@@ -21,7 +21,9 @@ from cgx.indexer.ops.layers.rows import LayerRow
 from cgx.indexer.ops.registry import TABLES, find
 from cgx.indexer.ops.rows import OpRow
 
-torch = pytest.importorskip("torch", reason="torch is not installed: the tables are NOT compared with it (extra torch-oracle)")
+torch = pytest.importorskip(
+    "torch", reason="torch is not installed: the tables are NOT compared with it (extra torch-oracle)"
+)
 
 einops = pytest.importorskip("einops", reason="einops is not installed: the tables are NOT compared with it")
 pytest.importorskip("einops.layers.torch")
@@ -61,7 +63,11 @@ def agree(found: Any, expected: Any, where: str) -> None:
         assert isinstance(found, torch.Tensor), (where, found)
         shape = tuple(number(size) if size is not None else None for size in expected.shape or ())
         assert len(shape) == found.dim(), (where, shape, tuple(found.shape))
-        assert all(ours is None or ours == theirs for ours, theirs in zip(shape, found.shape)), (where, shape, tuple(found.shape))
+        assert all(ours is None or ours == theirs for ours, theirs in zip(shape, found.shape)), (
+            where,
+            shape,
+            tuple(found.shape),
+        )
         assert str(found.dtype) == f"torch.{expected.dtype}", (where, expected.dtype, found.dtype)
     elif isinstance(expected, tuple):
         assert len(found) == len(expected), where
@@ -97,7 +103,12 @@ def run(function: Any, example: str) -> Any:
     raise last or AssertionError
 
 
-CASES = [(row, name) for row in OPS for name in row.names if not name.startswith(("torch._C", "torch.ops", "torch.cuda", "builtins"))]
+CASES = [
+    (row, name)
+    for row in OPS
+    for name in row.names
+    if not name.startswith(("torch._C", "torch.ops", "torch.cuda", "builtins"))
+]
 
 
 @pytest.mark.parametrize(("row", "name"), CASES, ids=[name for _, name in CASES])
@@ -132,7 +143,9 @@ def test_layer(row: LayerRow) -> None:
         name: mine.get(name) for name, value in theirs.items() if isinstance(value, int | float | str | tuple | None)
     }
     named = {base.rpartition(".")[2] for base in row.bases}
-    assert [cls.__name__ for cls in type(module).__mro__[1:-1] if cls.__name__ != "Generic" and cls.__name__ not in named] == []
+    assert [
+        cls.__name__ for cls in type(module).__mro__[1:-1] if cls.__name__ != "Generic" and cls.__name__ not in named
+    ] == []
     _, _, expected = read_example(call)
     agree(run(module, call), expected, row.name)
     agree_ops(row, module, bound, call)
@@ -151,7 +164,9 @@ def agree_ops(row: LayerRow, module: Any, bound: dict[str, Any], call: str) -> N
     inputs = real(args, "cpu")
     with Watch():
         module(*inputs)
-    tensors = {name: TensorValue(tuple(value.shape)) for name, value in [*module.named_parameters(), *module.named_buffers()]}
+    tensors = {
+        name: TensorValue(tuple(value.shape)) for name, value in [*module.named_parameters(), *module.named_buffers()]
+    }
     attrs = {**row.attributes(bound), "training": True}
     tails = [name.rpartition(".")[2] for name in seen if name and not name.endswith(("__get__", ".dim", ".size"))]
     ours = [name.rpartition(".")[2] for name in row.ops(attrs, tensors, args, kwargs)]

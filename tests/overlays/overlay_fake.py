@@ -109,7 +109,13 @@ class Interp:
         obj.attrs[name] = value
 
     def iterate(self, value: Any, site: Any) -> Any:
-        return list(value.items) if isinstance(value, ListValue) else value if isinstance(value, list | Sequence) else list(value)
+        return (
+            list(value.items)
+            if isinstance(value, ListValue)
+            else value
+            if isinstance(value, list | Sequence)
+            else list(value)
+        )
 
     def unknown(self, name: str, reason: str, site: Any, hint: str = "") -> Unknown:
         return Unknown(name, reason, site.anchor, hint)

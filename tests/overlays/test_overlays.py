@@ -50,7 +50,9 @@ def test_optimizer_says_what_torch_picks() -> None:
 
 def test_parameter_groups_are_kept() -> None:
     interp = Interp()
-    groups = ListValue([DictValue({"params": ListValue([TensorValue()]), "lr": 1.0}), DictValue({"params": ListValue([])})])
+    groups = ListValue(
+        [DictValue({"params": ListValue([TensorValue()]), "lr": 1.0}), DictValue({"params": ListValue([])})]
+    )
     optimizer = interp.run("torch.optim.SGD", "SGD(g, 0.1)", groups, 0.1)
     held = optimizer.attrs["param_groups"].items
     assert [group.items["lr"] for group in held] == [1.0, 0.1]
@@ -78,7 +80,9 @@ def test_disabled_scaler_is_the_identity() -> None:
     [("H2D", True, True, False), ("H2D", True, False, True), ("H2D", False, True, True), ("H2D", None, True, None),
      ("D2H", None, False, True), ("D2H", None, True, False), ("H2D", True, None, None)],
 )  # fmt: skip
-def test_when_a_copy_blocks_the_host(direction: str, pinned: bool | None, non_blocking: bool | None, waits: bool | None) -> None:
+def test_when_a_copy_blocks_the_host(
+    direction: str, pinned: bool | None, non_blocking: bool | None, waits: bool | None
+) -> None:
     assert blocks(direction, pinned, non_blocking) is waits
 
 
@@ -86,7 +90,9 @@ def test_pin_then_copy() -> None:
     interp = Interp()
     host = TensorValue((12, 1024), "int64", HOST, pinned=False)
     pinned = interp.run("torch.Tensor.pin_memory", "x.pin_memory()", host)
-    moved = interp.run("torch.Tensor.to", "x.pin_memory().to(device, non_blocking=True)", pinned, "cuda:0", non_blocking=True)
+    moved = interp.run(
+        "torch.Tensor.to", "x.pin_memory().to(device, non_blocking=True)", pinned, "cuda:0", non_blocking=True
+    )
     (event,) = interp.events("copy")
     assert event.data["direction"] == "H2D" and event.data["source"] == "pinned" and event.data["blocks_host"] is False
     assert event.data["bytes"] == 12 * 1024 * 8 and moved.device == CUDA
@@ -136,13 +142,24 @@ def test_ddp_constructor_and_switch() -> None:
     assert [event.data["collective"] for event in interp.events("collective")] == ["all_gather", "broadcast"]
     (wrap,) = interp.events("wrap")
     assert wrap.data["broadcast_buffers"] is False and proxy.attrs["module"] is net
-    interp.send(proxy, "__setattr__", "model.require_backward_grad_sync = (micro == steps - 1)", "require_backward_grad_sync", Opaque("x"))
+    interp.send(
+        proxy,
+        "__setattr__",
+        "model.require_backward_grad_sync = (micro == steps - 1)",
+        "require_backward_grad_sync",
+        Opaque("x"),
+    )
     assert interp.events("compute")[0].data["guard"] == "micro == steps - 1"
 
 
 def test_async_collective_is_waited_for() -> None:
     interp = Interp(2)
-    work = interp.run("torch.distributed.all_reduce", "dist.all_reduce(t, async_op=True)", TensorValue((4,), "float32", CUDA), async_op=True)
+    work = interp.run(
+        "torch.distributed.all_reduce",
+        "dist.all_reduce(t, async_op=True)",
+        TensorValue((4,), "float32", CUDA),
+        async_op=True,
+    )
     interp.send(work, "wait", "work.wait()", line=9)
     (event,) = interp.events("collective")
     assert event.data["async_op"] is True and event.data["waited_at"].line == 9 and event.data["bytes"] == 16
@@ -170,7 +187,9 @@ def test_purpose_of_names(name: str, known: str | None) -> None:
 
 def test_scope_sets_and_restores_flags() -> None:
     interp = Interp()
-    ctx = interp.run("torch.amp.autocast", "autocast('cuda', dtype=torch.bfloat16)", device_type="cuda", dtype=DType("bfloat16"))
+    ctx = interp.run(
+        "torch.amp.autocast", "autocast('cuda', dtype=torch.bfloat16)", device_type="cuda", dtype=DType("bfloat16")
+    )
     interp.send(ctx, "__enter__", "ctx")
     assert interp.flags["autocast"] == "bfloat16" and isinstance(interp.stack[-1], ScopeNode)
     interp.send(ctx, "__exit__", "ctx")
@@ -179,7 +198,9 @@ def test_scope_sets_and_restores_flags() -> None:
 
 def test_loader_batches_and_hops() -> None:
     interp = Interp(8)
-    data = interp.run("torch.utils.data.TensorDataset", "TensorDataset(x)", TensorValue((100, 3), "float32", HOST), line=3)
+    data = interp.run(
+        "torch.utils.data.TensorDataset", "TensorDataset(x)", TensorValue((100, 3), "float32", HOST), line=3
+    )
     sampler = interp.run("torch.utils.data.distributed.DistributedSampler", "DistributedSampler(d)", data, line=4)
     loader = interp.run("torch.utils.data.DataLoader", "DataLoader(d, batch_size=4)", data, batch_size=4, sampler=sampler, num_workers=2,
                         pin_memory=True, line=5)  # fmt: skip
@@ -204,7 +225,9 @@ def test_loader_in_the_main_process_blocks() -> None:
 
 def test_image_folder_with_transforms() -> None:
     interp = Interp()
-    interp.call = lambda func, args, kwargs, at: interp.method(func.qname, "__call__")(interp, at, [func, *args], kwargs)  # type: ignore[method-assign]
+    interp.call = lambda func, args, kwargs, at: interp.method(func.qname, "__call__")(
+        interp, at, [func, *args], kwargs
+    )  # type: ignore[method-assign]
     crop = interp.run("torchvision.transforms.RandomResizedCrop", "RandomResizedCrop(224)", 224)
     chain = interp.run("torchvision.transforms.Compose", "Compose([...])",
                        ListValue([crop, interp.run("torchvision.transforms.ToTensor", "ToTensor()")]), line=8)  # fmt: skip
@@ -212,13 +235,25 @@ def test_image_folder_with_transforms() -> None:
     loader = interp.run("torch.utils.data.DataLoader", "DataLoader(d)", data, batch_size=32)
     batches = interp.send(loader, "__iter__", "loader")
     assert batches.element.items[0].shape == (32, 3, 224, 224) and batches.element.items[1].dtype == "int64"
-    assert [row["hop"] for row in interp.events("fetch")[0].data["hops"]] == ["sample", "read", "decode", "transform", "collate"]
+    assert [row["hop"] for row in interp.events("fetch")[0].data["hops"]] == [
+        "sample",
+        "read",
+        "decode",
+        "transform",
+        "collate",
+    ]
 
 
 def test_spawn_makes_ranks() -> None:
     interp = Interp()
     seen: list[object] = []
-    interp.run("torch.multiprocessing.spawn", "mp.spawn(worker, nprocs=8, args=(1,))", lambda *args: seen.extend(args), nprocs=8, args=(1,))
+    interp.run(
+        "torch.multiprocessing.spawn",
+        "mp.spawn(worker, nprocs=8, args=(1,))",
+        lambda *args: seen.extend(args),
+        nprocs=8,
+        args=(1,),
+    )
     assert isinstance(seen[0], ByRank) and len(seen[0].values) == 8 and seen[1] == 1 and interp.world.size == 8
 
 
@@ -236,5 +271,7 @@ def test_row_wise_layer_reduces_its_output() -> None:
     root = module()
     root.children["out"] = module(weight=TensorValue((4, 4), "float32", CUDA))
     plan = DictValue({"out": interp.run("torch.distributed.tensor.parallel.RowwiseParallel", "RowwiseParallel()")})
-    interp.run("torch.distributed.tensor.parallel.parallelize_module", "parallelize_module(m, mesh, plan)", root, None, plan)
+    interp.run(
+        "torch.distributed.tensor.parallel.parallelize_module", "parallelize_module(m, mesh, plan)", root, None, plan
+    )
     assert interp.events("wrap")[0].data["sends"] == (("forward", "all_reduce"),)

@@ -20,7 +20,11 @@ def test_parses_and_is_no_module(file: str) -> None:
 
 def test_each_listed_symbol_is_there() -> None:
     for entry in polyfills.index().values():
-        names = {node.name for node in ast.parse(polyfills.source(entry.file)).body if isinstance(node, ast.ClassDef | ast.FunctionDef)}
+        names = {
+            node.name
+            for node in ast.parse(polyfills.source(entry.file)).body
+            if isinstance(node, ast.ClassDef | ast.FunctionDef)
+        }
         assert entry.symbol in names, entry
 
 
@@ -30,5 +34,7 @@ def test_each_file_is_listed() -> None:
 
 
 def test_other_names() -> None:
-    assert polyfills.find("torch.nn.modules.transformer.TransformerEncoder") == polyfills.find("torch.nn.TransformerEncoder")
+    assert polyfills.find("torch.nn.modules.transformer.TransformerEncoder") == polyfills.find(
+        "torch.nn.TransformerEncoder"
+    )
     assert polyfills.find("torch.nn.Linear") is None

@@ -25,15 +25,21 @@ def at(line: int, symbol: str = "<module>", path: str = "train.py") -> Anchor:
 
 def model(name: str = "Net", serial: int = 0, line: int = 10) -> ModuleInstance:
     cls = ClassValue(name, f"train.{name}", name, "train.py", None, [], [], {})
-    return ModuleInstance(cls, parameters={"weight": TensorValue((2, 2), "float32", "cuda")}, serial=serial, constructed_at=at(line))
+    return ModuleInstance(
+        cls, parameters={"weight": TensorValue((2, 2), "float32", "cuda")}, serial=serial, constructed_at=at(line)
+    )
 
 
 def event(kind: str, line: int, text: str = "", symbol: str = "<module>", **data: Any) -> Event:
     return Event(at(line, symbol), text, kind=kind, data=data, author="test")
 
 
-def call(module: ModuleInstance, line: int, *, grad: bool = True, training: bool = True, symbol: str = "<module>") -> ModuleCall:
-    return ModuleCall(at(3, "Net.forward"), "model(x)", module=module, called_from=at(line, symbol), grad=grad, training=training)
+def call(
+    module: ModuleInstance, line: int, *, grad: bool = True, training: bool = True, symbol: str = "<module>"
+) -> ModuleCall:
+    return ModuleCall(
+        at(3, "Net.forward"), "model(x)", module=module, called_from=at(line, symbol), grad=grad, training=training
+    )
 
 
 def copy(line: int, what: str, blocking: bool = False, **data: Any) -> Event:
@@ -45,7 +51,9 @@ def node(cls: type, line: int, children: list[Node], text: str = "", **data: Any
     return cls(at(line), text, children=children, **data)
 
 
-def trace(children: list[Node], modules: list[ModuleInstance], world: int = 1, unknowns: list[Unknown] | None = None) -> Trace:
+def trace(
+    children: list[Node], modules: list[ModuleInstance], world: int = 1, unknowns: list[Unknown] | None = None
+) -> Trace:
     return Trace(JobNode(at(1), children=children), modules, unknowns or [], world_size=world, model_roots=modules[:1])
 
 
@@ -160,4 +168,7 @@ def generation_job() -> Trace:
         event("sync", 53, "y.tolist()", sync="tolist", what="y.tolist()", reads=True),
         event("log", 53, "print(...)"),
     ], count=6, expr="range(-1, num_samples)", target="i", over="range")  # fmt: skip
-    return trace([event("copy", 11, "model.to(d)", direction="H2D", what="model", blocks_host=True, carrier="module"), requests], [net])
+    return trace(
+        [event("copy", 11, "model.to(d)", direction="H2D", what="model", blocks_host=True, carrier="module"), requests],
+        [net],
+    )

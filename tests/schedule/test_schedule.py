@@ -27,14 +27,24 @@ def pick(rows: list[dict[str, Any]], **fields: Any) -> dict[str, Any]:
 @pytest.mark.parametrize("job", [accumulation_job, epoch_job, generation_job])
 def test_rows_fit_the_record(job: Any) -> None:
     rows = schedule(job()).rows
-    header = {"schema": "cgx/execution_schedule/1", "generator": {"name": "cgx", "version": "0"}, "repository": "r", "assumed": {}, "files": [], "env": []}
+    header = {
+        "schema": "cgx/execution_schedule/1",
+        "generator": {"name": "cgx", "version": "0"},
+        "repository": "r",
+        "assumed": {},
+        "files": [],
+        "env": [],
+    }
     ExecutionSchedule.model_validate({**header, **rows})
 
 
 def test_step_is_the_loop_with_backward_and_optimizer() -> None:
     found = schedule(accumulation_job())
     assert found.job_type == "training" and str(found.entrypoint) == "train.py:<module>:50"
-    assert [(row["unit"], row["count"]) for row in found.rows["loops"] if row["unit"] in ("step", "micro-step")] == [("step", None), ("micro-step", 5)]
+    assert [(row["unit"], row["count"]) for row in found.rows["loops"] if row["unit"] in ("step", "micro-step")] == [
+        ("step", None),
+        ("micro-step", 5),
+    ]
 
 
 def test_step_in_a_function_of_its_own_is_the_loop_over_batches() -> None:
@@ -49,7 +59,11 @@ def test_phases_of_a_job_with_micro_steps() -> None:
         ("startup", "one-off", 1, 10), ("evaluation", "periodic", 400, 52), ("checkpoint", "periodic", 1, 56), ("forward", "repeated", 5, 63),
         ("data", "repeated", 5, 64), ("backward", "repeated", 5, 65), ("optimizer", "repeated", 1, 71), ("logging", "periodic", 1, 77),
         ("teardown", "one-off", 1, 90)]  # fmt: skip
-    assert pick(rows, name="evaluation")["every"] == {"count": 2000, "unit": "step", "guard": "step % 2000 == 0 and rank == 0"}
+    assert pick(rows, name="evaluation")["every"] == {
+        "count": 2000,
+        "unit": "step",
+        "guard": "step % 2000 == 0 and rank == 0",
+    }
     assert [row["runs_on"] for row in rows] == ["host and device", "host and device", "host and device", "device", "host and device", "device", "device",
                                                "host and device", "host"]  # fmt: skip
     assert {row["name"] for row in rows if row["ranks"] == "rank 0"} == {"evaluation", "checkpoint", "logging"}
@@ -64,7 +78,10 @@ def test_one_line_on_three_paths_is_three_copies() -> None:
 def test_syncs_and_the_copies_behind_them() -> None:
     rows = schedule(accumulation_job()).rows["host_device"]
     logged = pick(rows["syncs"], kind="item", phase="logging")
-    assert logged["frequency"] == {"per": "step", "every": 1, "guard": "step % 1 == 0 and rank == 0"} and logged["ranks"] == "rank 0"
+    assert (
+        logged["frequency"] == {"per": "step", "every": 1, "guard": "step % 1 == 0 and rank == 0"}
+        and logged["ranks"] == "rank 0"
+    )
     assert pick(rows["syncs"], kind="item", phase="evaluation")["repeat"] == 400
     assert pick(rows["syncs"], kind="other", phase="checkpoint")["code_anchor"].endswith(":56")
     assert pick(rows["copies"], direction="D2H", phase="logging")["what"] == "loss.item()"
@@ -74,7 +91,11 @@ def test_gradients_are_reduced_once_a_step() -> None:
     found = schedule(accumulation_job())
     rows = found.rows["device_device"]
     reduce = pick(rows, collective="all_reduce")
-    assert reduce["phase"] == "backward" and reduce["frequency"] == {"per": "step", "guard": "micro == 4"} and reduce["blocking"] is False
+    assert (
+        reduce["phase"] == "backward"
+        and reduce["frequency"] == {"per": "step", "guard": "micro == 4"}
+        and reduce["blocking"] is False
+    )
     assert reduce["waited_at"] == "train.py:<module>:65" and line(reduce) == 12
     assert pick(rows, collective="broadcast")["phase"] == "startup"
     assert "bucketed all_reduce" in {row["mechanism"] for row in found.rows["overlap"]}
@@ -94,7 +115,11 @@ def test_compute_of_a_training_job() -> None:
 def test_own_data_path_blocks_the_step() -> None:
     rows = schedule(accumulation_job()).rows["data_path"]
     inside = [row for row in rows if row["repeat"] == 5]
-    assert [(row["hop"], row["blocks_step"], row["workers"]) for row in inside] == [("read", True, 0), ("pin", True, 0), ("copy", False, 0)]
+    assert [(row["hop"], row["blocks_step"], row["workers"]) for row in inside] == [
+        ("read", True, 0),
+        ("pin", True, 0),
+        ("copy", False, 0),
+    ]
 
 
 def test_loader_hops_and_overlap() -> None:
@@ -116,7 +141,11 @@ def test_phases_of_epochs() -> None:
 
 def test_equal_syncs_of_one_line_are_added() -> None:
     row = pick(schedule(epoch_job()).rows["host_device"]["syncs"], kind="print")
-    assert (row["repeat"], row["phase"], row["frequency"]) == (2, "logging", {"per": "step", "every": 10, "guard": "i % 10 == 0"})
+    assert (row["repeat"], row["phase"], row["frequency"]) == (
+        2,
+        "logging",
+        {"per": "step", "every": 10, "guard": "i % 10 == 0"},
+    )
 
 
 def test_loops_without_a_count_are_unresolved() -> None:

@@ -27,7 +27,7 @@ from cgx.indexer.passes.fold.shapes import Symbols, boundary_rows
 from cgx.indexer.passes.fold.signature import Signatures
 from cgx.indexer.passes.fold.structure import Interner, Structure
 from cgx.indexer.passes.fold.ties import Ties
-from cgx.indexer.passes.fold.tree import Tree
+from cgx.indexer.passes.fold.tree import Tree, condition_of
 
 T = TypeVar("T")
 
@@ -106,6 +106,8 @@ class Emitter:
         path = self.tree.path(module)
         written = write(path, place.prefixes)
         owner = self.ties.owner(module)
+        parent = self.tree.parent(module)
+        known = condition_of(parent, path[-1]) if parent is not None else None
         return Draft(
             level_of(module, root),
             written.rpartition(".")[2],
@@ -116,6 +118,7 @@ class Emitter:
             parameters=parameter_rows(module, self.symbols),
             shares=None if owner is None else write(self.tree.path(owner), place.prefixes),
             wrapped_by=wrapper_names(module),
+            when=None if known is None or known[1] is None else Condition(known[0], known[1]),
             module=module,
         )
 

@@ -11,7 +11,11 @@ from collections.abc import Hashable
 from typing import Any
 
 from cgx.indexer.interpreter.values import ClassValue, DType, FunctionValue, ModuleInstance, TensorValue, is_constant
+from cgx.indexer.ops.layers import layer
+from cgx.indexer.ops.rows import parameters
 from cgx.indexer.passes.fold.tree import members
+
+FACTORY = frozenset({"device", "dtype"})
 
 
 class Interner:
@@ -65,13 +69,16 @@ class Structure:
 
 
 def attribute_names(cls: ClassValue) -> frozenset[str] | None:
-    if cls.module is None:
-        return None
+    """What its own ``extra_repr`` reads; else what the table row of the layer it is, or derives from, takes to construct."""
     function = cls.lookup("extra_repr")
-    if not isinstance(function, FunctionValue):
-        return frozenset()
-    reads = (node for node in ast.walk(function.node) if isinstance(node, ast.Attribute))
-    return frozenset(node.attr for node in reads if isinstance(node.value, ast.Name) and node.value.id == "self")
+    if isinstance(function, FunctionValue):
+        reads = (node for node in ast.walk(function.node) if isinstance(node, ast.Attribute))
+        return frozenset(node.attr for node in reads if isinstance(node.value, ast.Name) and node.value.id == "self")
+    for base in (cls, *cls.mro):
+        row = layer(getattr(base, "native", "") or getattr(base, "qname", ""))
+        if row is not None:
+            return frozenset(parameter.name for parameter in parameters(row.signature)) - FACTORY
+    return None if cls.module is None else frozenset()
 
 
 def tensors(named: dict[str, Any]) -> Hashable:

@@ -4,16 +4,37 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from cgx.indexer.interpreter.values import ModuleInstance
+from cgx.indexer.interpreter.values import Alternatives, ByRank, ModuleInstance, Value
+from cgx.model.anchors import Anchor
 
 Path = tuple[str, ...]
 
 
 def members(module: ModuleInstance) -> Iterator[tuple[str, ModuleInstance]]:
-    """The children by name, those that are None or not known left out."""
+    """The children by name, those that are None or not known left out. Of the ranks' own ones, rank 0's is taken."""
     for name, child in module.children.items():
-        if isinstance(child, ModuleInstance):
-            yield str(name), child
+        found = only_module(child)
+        if found is not None:
+            yield str(name), found
+
+
+def only_module(value: Value) -> ModuleInstance | None:
+    """The module that the value is, or is if it is one at all: with two possible ones nothing is known."""
+    if isinstance(value, ByRank):
+        return only_module(value.values[0])
+    if isinstance(value, Alternatives):
+        found = [option for _, option in value.options if isinstance(option, ModuleInstance)]
+        return found[0] if len(found) == 1 else None
+    return value if isinstance(value, ModuleInstance) else None
+
+
+def condition_of(module: ModuleInstance, name: str) -> tuple[str, Anchor | None] | None:
+    """The condition under which a child is there, where it is not known."""
+    child = module.children.get(name)
+    if not isinstance(child, Alternatives):
+        return None
+    text = next((text for text, option in child.options if isinstance(option, ModuleInstance)), "")
+    return (text, child.anchor) if text else None
 
 
 class Tree:
