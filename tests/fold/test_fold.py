@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import time
 
-from cgx.indexer.interpreter.trace import CallNode
+from cgx.indexer.interpreter.trace import CallNode, JobNode, OpNode, Trace
 from cgx.indexer.interpreter.values import Alternatives, LoopContext, Unknown
 from cgx.indexer.ops.dims import Dim
+from cgx.indexer.passes.fold.graph import fold
 
 from .build import at, branch, by_path, call, folded, linear, listed, loop, module, op, summary, tensor
 
@@ -113,7 +114,7 @@ def test_an_unknown_count_is_null_and_listed():
     rows = folded(net, call(net, summary(9, count, call(net.children["fc"]), expr="steps_left")))
     entry = by_path(rows)["fc"]
     assert entry["repeat"]["count"] is None and entry["multiplicity"] is None
-    (item,) = rows.unresolved
+    item = next(item for item in rows.unresolved if item["field"] == "repeat.count")
     assert item["entry"] == entry["id"] and item["name"] == "steps_left" and item["reason"].startswith("data")
     assert item["settle_with"] == {"option": "--set", "name": "steps_left"}
 
@@ -270,3 +271,25 @@ def test_a_child_that_may_not_be_there_stands_under_its_condition():
         (("config.gated", linear(4, 1)), ("not (config.gated)", linear(4, 2))), at(6, "Net.__init__")
     )
     assert "gate" not in by_path(folded(net, call(net, call(net.children["fc"]))))
+
+
+def test_a_model_that_is_never_reached_claims_nothing():
+    net = module("Net", fc=linear(4, 4))
+    trace = Trace(JobNode(at(1, "<module>")), [net, net.children["fc"]], model_roots=[net])
+    rows = fold(trace, [])
+    assert [(row["path"], row["order"], "runs" in row) for row in rows.modules] == [
+        ("", None, False),
+        ("fc", None, False),
+    ]
+    assert rows.unresolved[0]["field"] == "order"
+
+
+def test_what_is_not_known_is_listed_where_it_begins():
+    net = module("Net", mystery=module("Mystery"))
+    first = OpNode(
+        at(20), text="x.nonzero()", qname="torch.Tensor.nonzero", inputs=[tensor(4, 4)], outputs=[tensor(None, 2)]
+    )
+    second = OpNode(at(21), text="y + 1", qname="operator.add", inputs=[tensor(None, 2)], outputs=[tensor(None, 2)])
+    rows = folded(net, call(net, first, second, call(net.children["mystery"], line=22)))
+    listed = {(item["field"], item["name"], item["reason"]) for item in rows.unresolved}
+    assert listed == {("shapes.out", "x.nonzero()", "data"), ("children", "model.Mystery.forward", "missing-module")}

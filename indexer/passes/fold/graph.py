@@ -9,6 +9,7 @@ from cgx.indexer.interpreter.trace import Node, Trace
 from cgx.indexer.passes.fold.draft import Draft, Open
 from cgx.indexer.passes.fold.emit import Emitter
 from cgx.indexer.passes.fold.flow import calls_in
+from cgx.indexer.passes.fold.gaps import gaps
 from cgx.indexer.passes.fold.parts import whole_models
 from cgx.indexer.passes.fold.place import Place
 from cgx.indexer.passes.fold.rows import Row, number, open_row
@@ -44,8 +45,9 @@ def fold(trace: Trace, nodes: Sequence[Node], phases: Sequence[tuple[str, Sequen
         for draft in roots:
             draft.phase = phase
         if not drafts and not any(draft.path is not None for root in roots for draft in root.walk()):
-            roots += [emitter.idle.root(root) for root in tree.roots]  # a model that was built, and that nothing runs
+            roots += emitter.idle.unreached(tree.roots)
         drafts.extend(roots)
         opens.extend(emitter.opens)
+    opens.extend(gaps(drafts, trace))
     rows, ids = number(drafts)
     return GraphRows(rows, symbols.found, [open_row(item, ids) for item in opens])

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from cgx.indexer.interpreter.values import ModuleInstance
 from cgx.indexer.passes.fold.describe import is_plain_list, repeat_of
-from cgx.indexer.passes.fold.draft import Draft
+from cgx.indexer.passes.fold.draft import Draft, Open
 from cgx.indexer.passes.fold.patterns import bracket
 from cgx.indexer.passes.fold.place import Place
 from cgx.indexer.passes.fold.tree import members
@@ -21,6 +22,7 @@ class Idle:
     def __init__(self, emitter: Emitter) -> None:
         self._emitter = emitter
         self._done: set[int] = set()
+        self._claims = True
 
     def attach(self, draft: Draft, module: ModuleInstance, place: Place) -> None:
         """Add what stands below the module and is not called to the draft's children."""
@@ -50,7 +52,7 @@ class Idle:
     def _entry(self, module: ModuleInstance, count: int, place: Place) -> list[Draft]:
         draft = self._emitter.module(module, place)
         draft.ordered = False
-        if not is_plain_list(module):
+        if self._claims and not is_plain_list(module):
             draft.runs = False
         if count > 1:
             draft.repeat = repeat_of(module, count)
@@ -60,9 +62,14 @@ class Idle:
         draft.children = self._below(module, place)
         return [draft]
 
-    def root(self, module: ModuleInstance) -> Draft:
-        """The entry of a model that is never called, with all below it."""
-        return self._entry(module, 1, Place())[0]
+    def unreached(self, roots: Sequence[ModuleInstance]) -> list[Draft]:
+        """The trees of models that were built, where the step was not reached: whether they run is not known."""
+        self._claims = False
+        drafts = [draft for root in roots for draft in self._entry(root, 1, Place())]
+        for draft in drafts:
+            name, anchor = f"{draft.kind}.forward", draft.constructed_at
+            self._emitter.opens.append(Open(name, "order", "unmodelled", anchor, draft, ("--input", "NAME")))
+        return drafts
 
     def _insert(self, draft: Draft, idle: Draft) -> None:
         """A container goes before the first of its members that runs here, anything else to the end."""

@@ -1,0 +1,70 @@
+"""What the entries lack: each thing that is not known is listed once, where it begins."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from cgx.indexer.interpreter.trace import Trace
+from cgx.indexer.interpreter.values import Unknown
+from cgx.indexer.ops.registry import find
+from cgx.indexer.passes.fold.draft import Draft, Open
+from cgx.model.anchors import Anchor
+
+NO_OPS = frozenset({"torch.nn.Identity"})
+
+
+def gaps(drafts: Sequence[Draft], trace: Trace) -> Iterator[Open]:
+    """Modules that run but show nothing, shapes that end at an op, parameters of unknown size, conditions left open."""
+    entries = [draft for root in drafts for draft in root.walk()]
+    listed: set[tuple[str, str]] = set()
+    for draft in entries:
+        for item in _of(draft):
+            key = (item.field, str(item.anchor))
+            if key not in listed:
+                listed.add(key)
+                yield item
+    yield from _unknowns(entries, trace)
+
+
+def _of(draft: Draft) -> Iterator[Open]:
+    if draft.path is not None:
+        if draft.ordered and draft.runs is None and not draft.children and draft.kind not in NO_OPS:
+            package = draft.kind.partition(".")[0]
+            yield Open(f"{draft.kind}.forward", "children", "missing-module", draft.anchor, draft, ("--env", package))
+        for name, dims in draft.parameters.items():
+            if None in dims:
+                yield Open(f"{draft.path}.{name}".lstrip("."), "parameters", "unmodelled", draft.constructed_at, draft)
+    elif draft.level == "op" and _begins(draft):
+        row = find(draft.kind)
+        reason = "data" if row is not None and row.sync == "dynamic shape" else "unmodelled"
+        yield Open(draft.name, "shapes.out", reason, draft.anchor, draft)
+
+
+def _begins(draft: Draft) -> bool:
+    """All that goes in has known sizes, and something that comes out has not."""
+    inputs, outputs = draft.shapes.get("in", []), draft.shapes.get("out", [])
+    return any(map(_open, outputs)) and not any(map(_open, inputs))
+
+
+def _open(tensor: dict[str, object]) -> bool:
+    dims = tensor["dims"]
+    return not isinstance(dims, list) or None in dims
+
+
+def _unknowns(entries: Sequence[Draft], trace: Trace) -> Iterator[Open]:
+    """Unknowns that decided something in the code that builds and runs the entries."""
+    homes = {(anchor.path, anchor.symbol) for draft in entries for anchor in _anchors(draft)}
+    under = {draft.when.expr: draft for draft in reversed(entries) if draft.when is not None}
+    for unknown in trace.unknowns:
+        if not isinstance(unknown, Unknown) or unknown.anchor is None or not unknown.name:
+            continue
+        draft = next((draft for text, draft in under.items() if unknown.name in text), None)
+        if draft is not None or (unknown.anchor.path, unknown.anchor.symbol) in homes:
+            field = "when" if draft is not None else "value"
+            yield Open(unknown.name, field, unknown.reason, unknown.anchor, draft, unknown.settle)
+
+
+def _anchors(draft: Draft) -> Iterator[Anchor]:
+    for anchor in (draft.anchor, draft.constructed_at):
+        if anchor is not None and anchor.symbol != "<module>":
+            yield anchor
