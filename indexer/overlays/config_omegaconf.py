@@ -1,0 +1,427 @@
+"""OmegaConf: trees from dicts, files, dot lists and structured classes; interpolations are resolved when they are read."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import yaml
+
+from cgx.indexer.interpreter.stdlib.files import content_of
+from cgx.indexer.interpreter.stdlib.files_in_tree import missing, read_bytes
+from cgx.indexer.interpreter.stdlib.formats import SafeYaml
+from cgx.indexer.interpreter.stdlib.process import getenv
+from cgx.indexer.interpreter.stdlib.support import (
+    Args,
+    Handler,
+    Kwargs,
+    constant,
+    derived,
+    from_python,
+    items_of,
+    nothing,
+    text_of,
+)
+from cgx.indexer.interpreter.values import MISSING, ClassValue, DictValue, Instance, ListValue, Opaque, Unknown, Value
+from cgx.indexer.overlays.config_nodes import (
+    INFO,
+    ITEMS,
+    Flavour,
+    container,
+    entries,
+    is_node,
+    make_node,
+    merge_into,
+    methods,
+    place_of,
+    put,
+    raw,
+    read,
+    root_of,
+)
+from cgx.indexer.overlays.typed_values import is_record, make_record, record_fields, record_values
+
+PACKAGES = ("omegaconf",)
+NODE = "omegaconf.DictConfig"
+RESOLVERS = "omegaconf.resolvers"  # in interp.flags: name -> function of the analysed code
+MAX_NESTING = 20  # interpolations inside each other
+UNSET = "???"
+
+
+class OmegaYaml(SafeYaml):
+    """YAML as OmegaConf reads it: ``1e-4`` is a number."""
+
+
+OmegaYaml.add_implicit_resolver(
+    "tag:yaml.org,2002:float",
+    re.compile(r"^(?:[-+]?[0-9][0-9_]*\.[0-9_]*(?:[eE][-+]?[0-9]+)?|[-+]?[0-9][0-9_]*[eE][-+]?[0-9]+|[-+]?\.[0-9][0-9_]*(?:[eE][-+]?[0-9]+)?|[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN))$"),
+    list("-+0123456789."),
+)
+
+
+def load_text(text: str | bytes) -> Any:
+    """One document; raises yaml.YAMLError."""
+    return yaml.load(text, OmegaYaml)
+
+
+# -- interpolation ---------------------------------------------------------------------------------------------------------
+
+
+def resolve(interp: Any, node: Opaque, key: Any, held: Value, site: Any) -> Value:
+    """An entry as the job reads it."""
+    if not isinstance(held, str) or ("${" not in held and held != UNSET):
+        return held
+    if held == UNSET:
+        name = ".".join(str(part) for part in [*place_of(node), key])
+        return Unknown(name, "parameter", site.anchor)
+    return interpolate(interp, node, held, site, 0)
+
+
+def interpolate(interp: Any, node: Opaque, text: str, site: Any, depth: int) -> Value:
+    """The value of a text with ``${...}`` in it; a text that is one interpolation keeps the type."""
+    parts = split(text)
+    if depth > MAX_NESTING:
+        return Unknown(text, "budget", site.anchor)
+    values = [part if not inner else _inner(interp, node, part, site, depth) for inner, part in parts]
+    if len(parts) == 1:
+        return values[0]
+    if any(not isinstance(value, str | int | float | bool | type(None)) for value in values):
+        return derived(site, values, "str")
+    return "".join(str(value) for value in values)
+
+
+def split(text: str) -> list[tuple[bool, str]]:
+    """(is an interpolation, text or its inside) pieces."""
+    pieces: list[tuple[bool, str]] = []
+    rest = text
+    while "${" in rest:
+        before, _, tail = rest.partition("${")
+        if before:
+            pieces.append((False, before))
+        depth, end = 1, 0
+        while end < len(tail) and depth:
+            depth += tail.startswith("${", end) - (tail[end] == "}")
+            end += 1
+        pieces.append((True, tail[: end - 1]))
+        rest = tail[end:]
+    if rest or not pieces:
+        pieces.append((False, rest))
+    return pieces
+
+
+def _inner(interp: Any, node: Opaque, inner: str, site: Any, depth: int) -> Value:
+    if "${" in inner:
+        resolved = interpolate(interp, node, inner, site, depth + 1)
+        if not isinstance(resolved, str | int | float):
+            return resolved if isinstance(resolved, Unknown) else derived(site, [resolved])
+        inner = str(resolved)
+    name, colon, rest = inner.partition(":")
+    if colon and re.fullmatch(r"[\w.]+", name):
+        return _resolver(interp, node, name, rest, site)
+    return select(interp, node, inner, site)
+
+
+def select(interp: Any, node: Opaque, path: str, site: Any) -> Value:
+    """``a.b[0]`` from the root, ``.x`` and ``..x`` from the node upward."""
+    start = root_of(node)
+    if path.startswith("."):
+        level = len(path) - len(path.lstrip("."))
+        start = node
+        for _ in range(level - 1):
+            start = start.attrs[INFO].parent or start
+        path = path.lstrip(".")
+    value: Value = start
+    for part in re.findall(r"[^.\[\]]+", path):
+        if is_node(value):
+            value = read(interp, value, part, site)
+            if value is MISSING and is_node(start):
+                return Unknown("${" + path + "}", "missing-file", site.anchor)
+        elif isinstance(value, ListValue) and part.lstrip("-").isdigit() and -len(value.items) <= int(part) < len(value.items):
+            value = value.items[int(part)]
+        else:
+            return Unknown("${" + path + "}", "missing-file", site.anchor)
+    return value
+
+
+def _resolver(interp: Any, node: Opaque, name: str, rest: str, site: Any) -> Value:
+    words = [_literal(word) for word in _split_arguments(rest)] if rest else []
+    if name in ("oc.env", "env"):
+        found = getenv(interp, site, words[:2] if len(words) > 1 else [*words, MISSING], {})
+        return Unknown("${" + f"{name}:{rest}" + "}", "environment", site.anchor, "str") if found is MISSING else found
+    if name == "oc.select":
+        found = select(interp, node, str(words[0]), site)
+        return words[1] if isinstance(found, Unknown) and len(words) > 1 else found
+    if name == "oc.decode":
+        return from_python(load_text(str(words[0]))) if words else None
+    if name in ("oc.dict.keys", "oc.dict.values"):
+        found = select(interp, node, str(words[0]), site)
+        rows = entries(interp, found, site) if is_node(found) else {}
+        return ListValue(list(rows) if name.endswith("keys") else list(rows.values()))
+    if name == "now":
+        return Unknown("${" + f"{name}:{rest}" + "}", "time", site.anchor, "str")
+    function = interp.flags.get(RESOLVERS, {}).get(name)
+    if function is None:
+        return Unknown("${" + f"{name}:{rest}" + "}", "environment", site.anchor)
+    return interp.call(function, [_argument(interp, node, word, site) for word in words], {}, site)
+
+
+def _argument(interp: Any, node: Opaque, word: Value, site: Any) -> Value:
+    return interpolate(interp, node, word, site, 1) if isinstance(word, str) and "${" in word else word
+
+
+def _split_arguments(text: str) -> list[str]:
+    words, depth, current = [], 0, ""
+    for char in text:
+        depth += char in "[{(" or -(char in "]})")
+        if char == "," and depth == 0:
+            words.append(current.strip())
+            current = ""
+        else:
+            current += char
+    return [*words, current.strip()]
+
+
+def _literal(word: str) -> Value:
+    try:
+        return from_python(load_text(word))
+    except yaml.YAMLError:
+        return word
+
+
+FLAVOUR = Flavour(NODE, resolve=resolve, key_error="omegaconf.errors.ConfigKeyError")
+
+
+# -- making trees ----------------------------------------------------------------------------------------------------------
+
+
+def structured(interp: Any, value: Value, site: Any) -> Any:
+    """A record class or instance as a raw mapping; other values raw."""
+    if isinstance(value, ClassValue) and is_record(value):
+        return {
+            item.name: UNSET if item.default is MISSING else structured(interp, item.default, site)
+            for item in record_fields(interp, value, site)
+        }
+    if isinstance(value, Instance) and is_record(value.cls):
+        return {name: structured(interp, item, site) for name, item in record_values(value).items()}
+    if isinstance(value, ListValue):
+        return [structured(interp, item, site) for item in value.items]
+    if isinstance(value, DictValue):
+        return {key: structured(interp, item, site) for key, item in value.items.items()}
+    return raw(value)
+
+
+def to_node(interp: Any, value: Value, site: Any) -> Value:
+    """A tree from a dict, a list, a record class or instance, or a YAML text."""
+    if is_node(value):
+        return make_node(FLAVOUR, raw(value), site.anchor, None, value.attrs[INFO].cls)
+    if isinstance(value, Unknown):
+        return value
+    if isinstance(value, str):
+        loaded = load_text(value)
+        return to_node(interp, from_python(loaded if loaded is not None else {}), site)
+    made = structured(interp, value, site)
+    if isinstance(made, dict):
+        cls = value if isinstance(value, ClassValue) else value.cls if isinstance(value, Instance) else None
+        node = make_node(FLAVOUR, made, site.anchor, None, cls)
+        node.attrs[ITEMS].open = isinstance(value, DictValue) and value.open
+        return node
+    return from_python([make_node(FLAVOUR, item, site.anchor) if isinstance(item, dict) else item for item in made] if isinstance(made, list) else made)
+
+
+def dotlist(interp: Any, words: list[Value], site: Any) -> Value:
+    """``["a.b=1", "c=x"]`` as a tree."""
+    node = make_node(FLAVOUR, {}, site.anchor)
+    for word in words:
+        text = text_of(word)
+        if text is None:
+            node.attrs[ITEMS].open = True
+            continue
+        name, equals, value = text.partition("=")
+        put(interp, node, re.findall(r"[^.\[\]]+", name), _literal(value) if equals else None)
+    return node
+
+
+def _create(interp: Any, site: Any, args: Args, kwargs: Kwargs) -> Value:
+    return to_node(interp, args[0] if args else kwargs.get("obj", DictValue()), site)
+
+
+def _load(interp: Any, site: Any, args: Args, kwargs: Kwargs) -> Value:
+    source = args[0] if args else kwargs.get("file_")
+    content = content_of(source) if isinstance(source, Opaque) else None
+    if content is None:
+        data = read_bytes(interp, source)
+        content = missing(site, source, "dict") if data is None else data.decode("utf-8", "replace")
+    if isinstance(content, Unknown):
+        return content
+    loaded = load_text(content)
+    return to_node(interp, from_python(loaded if loaded is not None else {}), site)
+
+
+def _merge(interp: Any, site: Any, args: Args, kwargs: Kwargs) -> Value:
+    base: dict[Any, Any] = {}
+    cls: Value = None
+    unknown: Unknown | None = None
+    items: list[Value] = []
+    for arg in args:
+        items.extend(arg.items if isinstance(arg, ListValue) else [arg])
+    for arg in items:
+        node = to_node(interp, arg, site)
+        if isinstance(node, Unknown):
+            unknown = node
+            continue
+        if not is_node(node):
+            continue
+        cls = cls or node.attrs[INFO].cls
+        merge_into(base, raw(node))
+        if unknown is not None:  # what stands before a file that is not here may be overridden by it
+            continue
+    merged = make_node(FLAVOUR, base, site.anchor, None, cls)
+    if unknown is not None:
+        merged.attrs[ITEMS].open = True
+        after = _given_after(items, unknown)
+        _hide(merged, after, unknown)
+    return merged
+
+
+def _given_after(items: list[Value], unknown: Unknown) -> dict[Any, Any]:
+    """The raw entries that come after the last unknown tree: they win whatever it holds."""
+    after: dict[Any, Any] = {}
+    for item in reversed(items):
+        if isinstance(item, Unknown):
+            break
+        given = raw(item)
+        if isinstance(given, dict):
+            after = merge_into(given, after)
+    return after
+
+
+def _hide(node: Opaque, kept: dict[Any, Any], why: Unknown) -> None:
+    table = node.attrs[ITEMS].items
+    for key, value in table.items():
+        if is_node(value):
+            inner = kept.get(key)
+            _hide(value, inner if isinstance(inner, dict) else {}, why)
+        elif key not in kept:
+            table[key] = Unknown(str(key), why.reason, why.anchor, "", why.settle)
+
+
+def _from_dotlist(interp: Any, site: Any, args: Args, kwargs: Kwargs) -> Value:
+    items = items_of(interp, args[-1] if args else kwargs.get("dotlist"), site)
+    return derived(site, args) if items is None else dotlist(interp, items, site)
+
+
+def _from_cli(interp: Any, site: Any, args: Args, kwargs: Kwargs) -> Value:
+    given = args[0] if args else kwargs.get("args_list")
+    words = list(interp.argv[1:]) if given is None else items_of(interp, given, site)
+    return derived(site, args) if words is None else dotlist(interp, words, site)
+
+
+def _merge_with(interp: Any, site: Any, args: Args, kwargs: Kwargs) -> Value:
+    merged = _merge(interp, site, args, kwargs)
+    for key, value in merged.attrs[ITEMS].items.items():
+        interp.trail.set_item(args[0].attrs[ITEMS].items, key, value)
+    return None
+
+
+def _merge_with_dotlist(interp: Any, site: Any, args: Args, kwargs: Kwargs) -> Value:
+    items = items_of(interp, args[1], site) or []
+    return _merge_with(interp, site, [args[0], dotlist(interp, items, site)], {})
+
+
+# -- reading trees ---------------------------------------------------------------------------------------------------------
+
+
+def _to_container(interp: Any, site: Any, args: Args, kwargs: Kwargs) -> Value:
+    return from_python(raw(args[0])) if kwargs.get("resolve") is False else container(interp, args[0], site)
+
+
+def _to_object(interp: Any, site: Any, args: Args, kwargs: Kwargs) -> Value:
+    """Instances of the record classes that the tree was made from."""
+    value = args[0]
+    cls = value.attrs[INFO].cls if is_node(value) else None
+    plain = container(interp, value, site)
+    return make_record(interp, cls, plain.items, site) if isinstance(cls, ClassValue) and isinstance(plain, DictValue) else plain
+
+
+def _select(interp: Any, site: Any, args: Args, kwargs: Kwargs) -> Value:
+    path = text_of(args[1] if len(args) > 1 else kwargs.get("key"))
+    if path is None or not is_node(args[0]):
+        return derived(site, args)
+    found = select(interp, args[0], path, site)
+    absent = isinstance(found, Unknown) and found.name == "${" + path + "}"
+    return kwargs.get("default", args[2] if len(args) > 2 else None) if absent and not args[0].attrs[ITEMS].open else found
+
+
+def _update(interp: Any, site: Any, args: Args, kwargs: Kwargs) -> Value:
+    path = text_of(args[1] if len(args) > 1 else kwargs.get("key"))
+    if path is not None and is_node(args[0]):
+        put(interp, args[0], re.findall(r"[^.\[\]]+", path), args[2] if len(args) > 2 else kwargs.get("value"))
+    return None
+
+
+def _register(interp: Any, site: Any, args: Args, kwargs: Kwargs) -> Value:
+    table = dict(interp.flags.get(RESOLVERS, {}))
+    name = text_of(args[0] if args else kwargs.get("name"))
+    if name is not None:
+        table[name] = args[1] if len(args) > 1 else kwargs.get("resolver")
+    interp.flags[RESOLVERS] = table
+    return None
+
+
+def _is_missing(interp: Any, site: Any, args: Args, kwargs: Kwargs) -> Value:
+    held = args[0].attrs[ITEMS].items.get(args[1], MISSING) if is_node(args[0]) else MISSING
+    return held is MISSING or held == UNSET
+
+
+def _to_yaml(interp: Any, site: Any, args: Args, kwargs: Kwargs) -> Value:
+    return Unknown(site.text, "unsupported", site.anchor, "str")
+
+
+_FUNCTIONS: dict[str, Handler] = {
+    "create": _create,
+    "structured": _create,
+    "load": _load,
+    "merge": _merge,
+    "unsafe_merge": _merge,
+    "from_dotlist": _from_dotlist,
+    "from_cli": _from_cli,
+    "to_container": _to_container,
+    "to_object": _to_object,
+    "to_yaml": _to_yaml,
+    "select": _select,
+    "update": _update,
+    "resolve": nothing,
+    "save": nothing,
+    "register_new_resolver": _register,
+    "register_resolver": _register,
+    "has_resolver": lambda interp, site, args, kwargs: args[0] in interp.flags.get(RESOLVERS, {}),
+    "clear_resolvers": nothing,
+    "set_struct": nothing,
+    "set_readonly": nothing,
+    "is_struct": constant(False),
+    "is_readonly": constant(False),
+    "is_missing": _is_missing,
+    "is_config": lambda interp, site, args, kwargs: is_node(args[0]),
+    "is_dict": lambda interp, site, args, kwargs: is_node(args[0]),
+    "is_list": lambda interp, site, args, kwargs: isinstance(args[0], ListValue),
+    "masked_copy": lambda interp, site, args, kwargs: args[0],
+    "get_type": lambda interp, site, args, kwargs: args[0].attrs[INFO].cls if is_node(args[0]) else None,
+}
+
+ENTRIES: dict[str, Handler] = {
+    **{f"omegaconf.OmegaConf.{name}": handler for name, handler in _FUNCTIONS.items()},
+    **{f"omegaconf.omegaconf.OmegaConf.{name}": handler for name, handler in _FUNCTIONS.items()},
+    **methods(NODE),
+    NODE: _create,
+    "omegaconf.dictconfig.DictConfig": _create,
+    "omegaconf.ListConfig": lambda interp, site, args, kwargs: args[0] if args else ListValue(),
+    f"{NODE}.merge_with": _merge_with,
+    f"{NODE}.merge_with_dotlist": _merge_with_dotlist,
+    "omegaconf.open_dict": lambda interp, site, args, kwargs: Opaque("contextlib.nullcontext"),
+    "omegaconf.read_write": lambda interp, site, args, kwargs: Opaque("contextlib.nullcontext"),
+    "omegaconf.flag_override": lambda interp, site, args, kwargs: Opaque("contextlib.nullcontext"),
+    "omegaconf.II": lambda interp, site, args, kwargs: "${" + str(args[0]) + "}",
+    "omegaconf.SI": lambda interp, site, args, kwargs: args[0],
+}
+BASES: dict[str, tuple[str, ...]] = {NODE: ("omegaconf.dictconfig.DictConfig", "omegaconf.Container", "omegaconf.base.Container")}
+CONSTANTS: dict[str, Value] = {"omegaconf.MISSING": UNSET}
