@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-from cgx.errors import Fault
+from cgx.errors import Fault, UserError
 from cgx.indexer.interpreter import attributes, builtin_functions, classes, functions, imports, items, nn_module, operators
 from cgx.indexer.interpreter.conversion import Conversion
 from cgx.indexer.interpreter.expressions import EVALUATE, FrameFunction
@@ -133,7 +133,7 @@ class Interp(Recorder, Externals, Conversion, Guards, ModuleCalls):
             return None
         try:
             return run(self, node, frame)
-        except (Raised, StopRun, Fault, RecursionError, MemoryError, KeyboardInterrupt):
+        except (Raised, StopRun, Fault, UserError, RecursionError, MemoryError, KeyboardInterrupt):
             raise
         except Exception as error:
             if type(error).__name__ == "StopConsumer":

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
-from conftest import MakeTree
 
 from cgx.cli import main
 from cgx.indexer.launch.entrypoints import find_entrypoints
+
+MakeTree = Callable[..., Any]  # the fixture of conftest.py
 
 FILES = {
     "train.py": "import torch\nloss = 1\nfor step in range(3):\n    loss.backward()\n",

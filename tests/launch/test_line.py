@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import pytest
-from conftest import MakeTree
 
 from cgx.errors import UserError
 from cgx.indexer.interpreter.values import ByRank, Unknown
 from cgx.indexer.launch import parse_launch
+
+MakeTree = Callable[..., Any]  # the fixture of conftest.py
 
 FILES = {
     "train.py": "",

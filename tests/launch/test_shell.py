@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import pytest
-from conftest import MakeTree
 
 from cgx.indexer.interpreter.values import Unknown
 from cgx.indexer.launch import parse_launch
 from cgx.indexer.launch.shell.run import read_script
 from cgx.indexer.launch.shell.state import State, is_known
+
+MakeTree = Callable[..., Any]  # the fixture of conftest.py
 
 MEGATRON = r"""
     #!/bin/bash

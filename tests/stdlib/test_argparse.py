@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import pytest
-from conftest import Run
 
 from cgx.errors import UserError
 from cgx.indexer.interpreter.values import ByRank
+
+Run = Callable[..., dict[str, Any]]  # the fixture of conftest.py
 
 HEAD = "import argparse\np = argparse.ArgumentParser()\n"
 

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import pytest
-from conftest import Run
 
 from cgx.indexer.interpreter.values import ByRank
+
+Run = Callable[..., dict[str, Any]]  # the fixture of conftest.py
 
 
 def test_environment(run: Run) -> None:
