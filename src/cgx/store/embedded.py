@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import time
+import warnings
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -90,7 +91,9 @@ class EmbeddedStore:
         if not self._dirty and self._path.exists():
             return
         try:
-            self._graph.save(str(self._path))
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # the engine's hints about a layout that we do not use
+                self._graph.save(str(self._path))
         except (OSError, kglite.KgError) as error:
             raise StoreError(f"the store {self.url} cannot be saved: {error}; the last state is kept") from error
         self._dirty = False
