@@ -151,8 +151,10 @@ def _same_kind(items: list[Value]) -> Value:
 
 
 def works(nodes: list[Node]) -> bool:
-    """The nodes hold work of the device: a module call, a schedule event."""
-    return any(isinstance(node, ModuleCall | Event) for top in nodes for node in top.walk())
+    """The nodes hold work of the device: a module call, a schedule event. A line of text that is shown is none."""
+    return any(
+        isinstance(node, ModuleCall) or (isinstance(node, Event) and node.kind != "log") for top in nodes for node in top.walk()
+    )
 
 
 # ------------------------------------------------------------------ once for all

@@ -287,3 +287,7 @@ h = data.dtype == np.uint16
     assert found["shape"] == (2, 3) and found["c"] == (4, 3) and found["d"] == (4, 5) and found["e"] == 3.0
     assert found["total"] == 10 and found["steps"] == [0, 5] and found["g"] == [1, 3, 6]
     assert found["f"] == (True, True) and found["h"] is True
+
+
+def test_a_loop_that_only_prints_is_evaluated_per_index(run: Run) -> None:
+    assert run("seen = []\nfor i in [1, 2, 3] * 5:\n    print('at', i)\n    seen.append(i)\n")["seen"] == [1, 2, 3] * 5
