@@ -269,6 +269,9 @@ def _hasattr(interp: Interp, site: Site, args: Args, kwargs: Kwargs) -> Value:
         known = interp.has_external(f"{owner.qname}.{name}")
         return interp.unknown(site.text, "missing-module", site, "bool") if known is None else known
     if isinstance(owner, Opaque):
+        known = interp.call_opaque(owner, "__hasattr__", [name], {}, site)
+        if known is not NotImplemented:
+            return known
         return True if name in owner.attrs or interp.has_handler(owner.qname, name) else interp.unknown(site.text, "unmodelled", site, "bool")
     if isinstance(owner, TensorValue | ListValue | DictValue | SetValue | tuple | str | int | float | Sequence | GeneratorValue | type(None)):
         return interp.has_builtin_attribute(owner, name)

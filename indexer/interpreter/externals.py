@@ -67,6 +67,7 @@ class Externals:
         self._values: dict[str, Any] = {}
         self._constants: dict[str, Value] = {}
         self._tops: set[str] = set()
+        self._packages: set[str] = set()  # whose tables win over their source
         self._made: dict[str, Value] = {}
         self._classes: dict[str, ClassValue | None] = {}
         self.external_overrides: dict[str, Value] = {}
@@ -76,6 +77,7 @@ class Externals:
                 self._handlers.setdefault(name, []).append(handler)
                 self._tops.add(name.partition(".")[0])
             self._bases.update(getattr(table, "BASES", {}))
+            self._packages.update(getattr(table, "PACKAGES", ()))
             self._values.update(getattr(table, "MAKERS", {}))
             self._constants.update(getattr(table, "CONSTANTS", {}))
 
@@ -89,7 +91,8 @@ class Externals:
 
     def modelled(self, dotted: str) -> bool:
         """A package that tables answer for even where its source is given."""
-        return dotted.partition(".")[0] in ALWAYS_MODELLED
+        top = dotted.partition(".")[0]
+        return top in ALWAYS_MODELLED or top in self._packages
 
     def lineage(self, qname: str) -> list[str]:
         """The class and its modelled bases, nearest first."""

@@ -12,6 +12,8 @@ What the tables ask of the interpreter beyond plain calls, each under ``<class q
 - ``FunctionValue.attrs["cgx.scopes"]``: scopes (Opaque) to enter round each call of the function, outermost first;
 - ``torch.autograd.Function.apply`` with the user's class as args[0];
 - methods of ``torch.nn.Module`` listed here (``to``, ``cuda``, ``compile``, ...) win over the built-in ones;
+- ``__hasattr__`` of an ``Opaque`` (args: object, name), asked by ``hasattr``;
+- ``PACKAGES`` of a table: top-level packages whose names it answers for even where ``--env`` has their source;
 - :func:`cgx.indexer.overlays.transfer.sync` for ``if``/``while``/``assert`` on a tensor ("branch"), ``int``/``float``/``bool``
   ("conversion"), f-strings, ``str``, ``format`` ("print"), op rows with a ``sync``; host tensors give no event.
 """
@@ -26,6 +28,11 @@ from cgx.indexer.overlays import (
     autograd,
     collectives,
     compile,
+    config_attribute_dicts,
+    config_jsonargparse,
+    config_omegaconf,
+    config_tyro,
+    config_yacs,
     cuda,
     data_loader,
     ddp,
@@ -78,4 +85,9 @@ OVERLAYS: tuple[ModuleType, ...] = (
     lightning,
     hf_trainer,
     hf_datasets,
+    config_attribute_dicts,
+    config_jsonargparse,
+    config_omegaconf,
+    config_tyro,
+    config_yacs,
 )
