@@ -232,3 +232,4 @@ ENTRIES: dict[str, Handler] = {
     "tyro.constructors.ConstructorRegistry.struct_rule": _rule,
     "tyro.constructors.PrimitiveConstructorSpec": _anything,
 }
+BASES: dict[str, tuple[str, ...]] = {}
