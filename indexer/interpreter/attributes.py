@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from cgx.indexer.interpreter import operators
+from cgx.indexer.interpreter.memo import read_value
 from cgx.indexer.interpreter.scopes import Site
 from cgx.indexer.interpreter.values import (
     MISSING,
@@ -108,7 +109,6 @@ PLAIN_BASES = frozenset({"object", "abc.ABC", "typing.Generic", "typing.Protocol
 
 
 def _instance(interp: Interp, owner: Instance, name: str, site: Site) -> Value:
-    owner = interp.materialise(owner)
     cls = owner.cls
     hook = cls.lookup("__getattribute__")
     if hook is not MISSING and isinstance(hook, FunctionValue) and not name.startswith("__") and interp.enter_hook(owner, name):
@@ -119,6 +119,8 @@ def _instance(interp: Interp, owner: Instance, name: str, site: Site) -> Value:
     home, found, outside = find_in_mro(cls, name)
     if isinstance(found, Property) and not (found.cached and name in owner.attrs):
         return bind(interp, found, owner, home or cls, name, site)
+    if interp.readings:
+        interp.note_read(owner, name, read_value(owner, name))
     if name in owner.attrs:
         return interp.pick(owner.attrs[name])
     if isinstance(owner, ModuleInstance):
@@ -520,7 +522,6 @@ def set_attribute(interp: Interp, owner: Value, name: str, value: Value, site: S
 
 
 def _set_on_instance(interp: Interp, owner: Instance, name: str, value: Value, site: Site) -> None:
-    owner = interp.materialise(owner)
     hook = owner.cls.lookup("__setattr__")
     if isinstance(hook, FunctionValue) and interp.enter_hook(owner, f"set {name}"):
         try:

@@ -21,6 +21,7 @@ from cgx.indexer.interpreter.externals import Externals
 from cgx.indexer.interpreter.frame_functions import FRAME_FUNCTIONS
 from cgx.indexer.interpreter.guards import Guards
 from cgx.indexer.interpreter.joins import join
+from cgx.indexer.interpreter.memo import Memo
 from cgx.indexer.interpreter.module_calls import ModuleCalls
 from cgx.indexer.interpreter.recorder import Recorder
 from cgx.indexer.interpreter.scopes import Frame, Scope, Site
@@ -79,7 +80,7 @@ class Options:
     device: str = "cuda"
 
 
-class Interp(Recorder, Externals, Conversion, Guards, ModuleCalls):
+class Interp(Recorder, Externals, Conversion, Guards, ModuleCalls, Memo):
     """One abstract run over one source tree."""
 
     def __init__(self, sources: Sources, options: Options | None = None, world: World | None = None) -> None:
@@ -111,6 +112,7 @@ class Interp(Recorder, Externals, Conversion, Guards, ModuleCalls):
         Externals.__init__(self)
         Guards.__init__(self)
         ModuleCalls.__init__(self)
+        Memo.__init__(self)
 
     # ------------------------------------------------------------------ evaluation
 

@@ -140,7 +140,7 @@ def _indexed(interp: Interp, node: Any, frame: Frame, loop: LoopNode, items: lis
         loop.early_exit |= frame.early_exit
         frame.early_exit = outer_exit or (frame.early_exit and bool(frame.returns))
     element = Unknown(loop.target, "loop-carried", loop.anchor, "int") if isinstance(items[0], int) else _same_kind(items)
-    return _summary(interp, node, frame, loop, element, emitted=True)
+    return _summary(interp, node, frame, loop, element)
 
 
 def _same_kind(items: list[Value]) -> Value:
@@ -161,7 +161,7 @@ def works(nodes: list[Node]) -> bool:
 
 
 def _summary(
-    interp: Interp, node: Any, frame: Frame, loop: LoopNode, element: Value, sequence: Sequence | None = None, emitted: bool = False
+    interp: Interp, node: Any, frame: Frame, loop: LoopNode, element: Value, sequence: Sequence | None = None
 ) -> Signal:
     def body() -> Signal:
         value = element
@@ -171,16 +171,16 @@ def _summary(
         return _block(interp, node.body, frame)
 
     context = LoopContext(loop.expr, loop.count, loop.bound or loop.anchor)
-    return summarise(interp, frame, loop, context, body, emitted)
+    return summarise(interp, frame, loop, context, body)
 
 
 def summarise(
-    interp: Interp, frame: Frame, loop: LoopNode, context: LoopContext, body: Callable[[], Signal], emitted: bool = False
+    interp: Interp, frame: Frame, loop: LoopNode, context: LoopContext, body: Callable[[], Signal]
 ) -> Signal:
     """Evaluate ``body`` until what it changes is stable, and keep the trace of the last evaluation."""
     outer_exit, frame.early_exit = frame.early_exit, False
     returns = len(frame.returns)
-    with interp.inside(loop, keep=True, emit=not emitted), interp.loop(context):
+    with interp.inside(loop, keep=True), interp.loop(context):
         for round_ in range(WIDENINGS + 1):
             interp.trail.begin()
             mark = interp.mark()
@@ -277,7 +277,7 @@ def exec_while(interp: Interp, node: ast.While, frame: Frame) -> Signal:
             heavy = not interp.in_model and works(loop.children) and signal not in (BREAK, RETURN)
             if truth is None or heavy or (frame.early_exit and signal not in (BREAK, RETURN)):
                 interp.trail.rollback()
-                del loop.children[start:]
+                loop.children.clear()
                 interp.reset(mark)
                 break
             interp.trail.commit()
@@ -305,7 +305,7 @@ def exec_while(interp: Interp, node: ast.While, frame: Frame) -> Signal:
         return _block(interp, node.body, frame)
 
     loop.count = Unknown(expr, "data", frame.anchor(node.test), "int")
-    signal = summarise(interp, frame, loop, LoopContext(expr, loop.count, context.anchor), body, emitted=True)
+    signal = summarise(interp, frame, loop, LoopContext(expr, loop.count, context.anchor), body)
     if signal == "exit":
         return None
     if constant_test and not loop.early_exit and interp.truth(interp.eval(node.test, frame)):

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from cgx.indexer.interpreter import nn_module
+from cgx.indexer.interpreter.memo import layer_value
 from cgx.indexer.interpreter.scopes import Frame, Scope, Site
 from cgx.indexer.interpreter.sources import Code
 from cgx.indexer.interpreter.trace import LoopNode, ModuleCall, OpNode, ScopeNode
@@ -20,6 +21,7 @@ from cgx.indexer.interpreter.values import (
     LoopContext,
     ModuleInstance,
     ModuleObject,
+    Native,
     Opaque,
     TensorValue,
     Unknown,
@@ -72,8 +74,12 @@ class ModuleCalls:
             module.via = tuple(owner.constructed_at for owner in reversed(self.constructing_stack) if owner.constructed_at is not None)[:3]
         self.trace.modules.append(module)
 
-    def materialise(self, module: Any) -> Any:
-        """A module that stands for a clone gets its own tables before it is read or changed."""
+    def materialise(self: Any, module: Any) -> Any:
+        """Before a module's children are read as a whole: what runs depends on which there are."""
+        if self.readings and isinstance(module, ModuleInstance):
+            self.note_read(module, "__children__", tuple(module.children))
+            for name, child in module.children.items():
+                self.note_read(module, name, child)
         return module
 
     def materialise_all(self, module: Any) -> Any:
@@ -93,23 +99,37 @@ class ModuleCalls:
         node = ModuleCall(forward_anchor(forward, site), site.text, module=module, called_from=site.anchor)
         node.training, node.grad, node.autocast = module.training, bool(self.flags.get("grad", True)), self.flags.get("autocast")
         node.inputs = list(named_tensors(forward, args, kwargs))
-        self.forward_depth += 1
-        try:
-            with self.inside(node, keep=True):
-                args, kwargs = self._pre_hooks(module, args, kwargs, site)
-                callee = forward if home is None else BoundMethod(forward, module, home)
-                result = self._forward(callee, module, args, kwargs, site)
-                result = self._post_hooks(module, args, result, site)
-        finally:
-            self.forward_depth -= 1
+        result = self._run_call(node, module, home, forward, args, kwargs, site)
         node.outputs = [("", value) for value in tensors_of(result)]
-        self.unwrap_call(node)
         if self.forward_depth == 0 and not any(one is module for one in self.trace.model_roots):
             self.trace.model_roots.append(module)
         return result
 
-    def _forward(self: Any, callee: Value, module: ModuleInstance, args: Args, kwargs: Kwargs, site: Site) -> Value:
-        return self.call(callee, args, kwargs, site)
+    def _run_call(self: Any, node: ModuleCall, module: ModuleInstance, home: Any, forward: Value, args: Args, kwargs: Kwargs, site: Site) -> Value:
+        """Evaluate the call, or take an earlier one that stands for it."""
+        self.note_read(module, "__class__", module.cls)
+        if isinstance(forward, Native) and "row" in module.cls.info and not module.hooks:
+            with self.inside(node, keep=True):
+                return self.call(forward, [module, *args], kwargs, site)
+        key, entry = (None, None) if module.hooks else self.remembered(module, args, kwargs)
+        if entry is not None:
+            self.emit(node)
+            return self.replay(entry, module, node, args, kwargs)
+
+        def run() -> Value:
+            self.note_read(module, "__class__", module.cls)
+            self.forward_depth += 1
+            try:
+                with self.inside(node, keep=True):
+                    given, named = self._pre_hooks(module, args, kwargs, site)
+                    callee = forward if home is None else BoundMethod(forward, module, home)
+                    result = self.call(callee, given, named, site)
+                    return self._post_hooks(module, given, result, site)
+            finally:
+                self.forward_depth -= 1
+                self.unwrap_call(node)
+
+        return self.remember(key, module, node, args, kwargs, run)
 
     def unwrap_call(self, node: ModuleCall) -> None:
         """The plain function node round a forward is the module's own node."""
@@ -157,6 +177,7 @@ class ModuleCalls:
 
     def run_layer(self: Any, owner: ModuleInstance, row: Any, args: Args, kwargs: Kwargs, site: Site) -> Value:
         """The forward of a torch layer that a row describes: one op, at the line that called the layer."""
+        self.note_read(owner, "__layer__", layer_value(owner) if self.readings else None)
         attrs = {name: self.export(value) for name, value in owner.attrs.items() if not name.startswith("__cgx")}
         attrs["training"] = owner.training
         tables = {**owner.parameters, **owner.buffers}
