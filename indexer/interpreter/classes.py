@@ -171,7 +171,7 @@ def dataclass_init(interp: Interp, cls: ClassValue, instance: Instance, args: li
             if _no_init(cls, name):
                 continue
             interp.raise_("TypeError", f"{cls.name}() misses {name}", site)
-        if "InitVar" in ast.unparse(_annotation(cls, name)):
+        if name in _init_only(cls):
             post.append(value)
             continue
         interp.setattr(instance, name, value, site)
@@ -193,6 +193,15 @@ def _annotation(cls: ClassValue, name: str) -> ast.expr:
 def _field_call(cls: ClassValue, name: str) -> Opaque | None:
     value = cls.lookup(name)
     return value if isinstance(value, Opaque) and value.qname == "dataclasses.Field" else None
+
+
+def _init_only(cls: ClassValue) -> frozenset[str]:
+    """Fields that are only passed on to ``__post_init__``."""
+    found: frozenset[str] | None = cls.info.get("init_only")
+    if found is None:
+        found = frozenset(name for name in cls.info["dataclass"] if "InitVar" in ast.unparse(_annotation(cls, name)))
+        cls.info["init_only"] = found
+    return found
 
 
 def _no_init(cls: ClassValue, name: str) -> bool:

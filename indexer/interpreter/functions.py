@@ -44,7 +44,7 @@ def make_function(interp: Interp, node: Any, frame: Frame, name: str) -> Functio
         [interp.eval(default, frame) for default in args.defaults],
         {a.arg: interp.eval(d, frame) for a, d in zip(args.kwonlyargs, args.kw_defaults) if d is not None},
         _owner(frame),
-        not isinstance(node, ast.Lambda) and is_generator(node),
+        not isinstance(node, ast.Lambda) and "yield" in frame.code.source and is_generator(node),
     )
     function.attrs["__cgx_code__"] = frame.code
     if not isinstance(node, ast.Lambda):

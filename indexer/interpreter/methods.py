@@ -331,8 +331,20 @@ def _most_common(interp: Interp, site: Site, args: list[Value], kwargs: dict[str
 @_method("set.add")
 def _add(interp: Interp, site: Site, args: list[Value], kwargs: dict[str, Value]) -> Value:
     owner = args[0]
-    if isinstance(owner, SetValue) and not any(same(args[1], item) for item in owner.items):
+    if not isinstance(owner, SetValue):
+        return None
+    key = interp.key(args[1])
+    if key is MISSING:
+        interp.trail.touch(owner)
+        owner.open = True
+        return None
+    if owner.index is None or owner.index[0] != len(owner.items):
+        owner.index = (len(owner.items), {interp.key(item) for item in owner.items})
+    if key not in owner.index[1]:
+        keys = owner.index[1]
         interp.trail.append(owner, args[1])
+        keys.add(key)
+        owner.index = (len(owner.items), keys)
     return None
 
 

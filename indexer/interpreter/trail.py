@@ -51,6 +51,8 @@ def _write(change: Change, value: Value) -> None:
     else:
         change.obj.items[:] = value[0]
         change.obj.open = value[1]
+        if isinstance(change.obj, SetValue):
+            change.obj.index = None
 
 
 class Trail:

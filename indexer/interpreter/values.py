@@ -76,6 +76,7 @@ class SetValue:
     items: list[Value] = field(default_factory=list)
     open: bool = False
     frozen: bool = False
+    index: tuple[int, set[Any]] | None = None  # (number of items, their keys): what ``add`` looks up
 
 
 @dataclass(eq=False, slots=True)
