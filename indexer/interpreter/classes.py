@@ -146,6 +146,8 @@ def make_dataclass(interp: Interp, cls: ClassValue, options: dict[str, Value], s
     cls.info["dataclass"] = fields
     cls.info["options"] = options
     cls.info["own_init"] = "__init__" in cls.namespace
+    if options.get("slots") is True:
+        cls.namespace.setdefault("__slots__", tuple(fields))
     return cls
 
 

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from cgx.indexer.interpreter import operators
-from cgx.indexer.interpreter.classes import make_dataclass
+from cgx.indexer.interpreter.classes import _keyword_only, make_dataclass
 from cgx.indexer.interpreter.copies import deep_copy, shallow_copy
 from cgx.indexer.interpreter.scopes import Site
 from cgx.indexer.interpreter.values import (
@@ -279,6 +279,7 @@ def _fields(interp: Interp, site: Site, args: Args, kwargs: Kwargs) -> Value:
             attrs.update(given.attrs)
         elif given is not MISSING:
             attrs["default"] = given
+        attrs["kw_only"] = _keyword_only(cls, name)
         home = next((c for c in cls.mro if isinstance(c, ClassValue) and name in c.info.get("annotations", {})), cls)
         annotation = home.info["annotations"].get(name)
         if annotation is not None:
