@@ -12,14 +12,16 @@ from typing import NamedTuple
 
 
 class Polyfill(NamedTuple):
-    """Where the stand-in of a qualified name is: ``file`` beside this module, ``symbol`` in it; ``qname`` its public name."""
+    """Where a stand-in is: ``path`` of its file as anchors name it, ``symbol`` in it."""
 
-    qname: str
-    file: str
+    path: str
     symbol: str
 
 
+PREFIX = "cgx:polyfills/"
 COMPOSITE = "torch_nn_composite.py.txt"
+
+MODULES: dict[str, str] = {COMPOSITE: "torch.nn.modules.composite"}
 
 ROWS: tuple[tuple[str, str, str, str], ...] = (  # public name, module that defines it, file, symbol
     ("torch.nn.MultiheadAttention", "torch.nn.modules.activation", COMPOSITE, "MultiheadAttention"),
@@ -37,9 +39,10 @@ def index() -> dict[str, Polyfill]:
     """Every qualified name to its stand-in."""
     found: dict[str, Polyfill] = {}
     for qname, home, file, symbol in ROWS:
-        entry = Polyfill(qname, file, symbol)
-        for name in (qname, f"{home}.{symbol}", f"torch.nn.modules.{symbol}" if home.startswith("torch.nn.modules") else qname):
-            found[name] = entry
+        entry = Polyfill(PREFIX + file, symbol)
+        found[qname] = found[f"{home}.{symbol}"] = entry
+        if home.startswith("torch.nn.modules."):
+            found[f"torch.nn.modules.{symbol}"] = entry
     return found
 
 
@@ -48,7 +51,15 @@ def find(qname: str) -> Polyfill | None:
     return index().get(qname)
 
 
-@cache
-def source(file: str) -> str:
-    """The text of a stand-in file."""
+def module_name(path: str) -> str:
+    """The module that a stand-in's names seem to be in."""
+    return MODULES[path.removeprefix(PREFIX)]
+
+
+@lru_cache(maxsize=None)
+def read(path: str) -> str:
+    """The text of a stand-in, by its path. Raises KeyError for one that is not listed."""
+    file = path.removeprefix(PREFIX)
+    if file not in MODULES:
+        raise KeyError(path)
     return (Path(__file__).parent / file).read_text(encoding="utf-8")

@@ -135,7 +135,7 @@ def test_layer(row: LayerRow) -> None:
     ours = {name: shape for name, shape in row.parameters(bound).items() if shape is not None}
     assert ours == {name: tuple(value.shape) for name, value in module.named_parameters()}
     assert list(ours) == [name for name, _ in module.named_parameters()]
-    buffers = {name: spec[0] for name, spec in row.buffers(bound).items() if spec is not None}
+    buffers = {name: kept.shape for name, kept in row.buffers(bound).items() if kept is not None}
     assert buffers == {name: tuple(value.shape) for name, value in module.named_buffers()}
     theirs = {name: value for name, value in vars(module).items() if not name.startswith("_") and name not in ("training", "einsum_pattern")}
     mine = row.attributes(bound)

@@ -9,7 +9,7 @@ from typing import Any
 
 from cgx.indexer.interpreter.values import MISSING, TensorValue, Unknown, Value
 from cgx.indexer.ops.registry import find
-from cgx.indexer.ops.rows import DEFAULTS, Defaults, bind
+from cgx.indexer.ops.rows import DEFAULTS, Defaults, bind, parameters
 from cgx.indexer.ops.shapes import Shape
 from cgx.indexer.ops.tensors import size, spatial
 
@@ -98,14 +98,20 @@ class LayerRow:
 
     def parameters(self, bound: Bound) -> Shapes:
         """Shapes of the parameters by name; None where it is registered as absent."""
-        return self.shapes(bound) if self.shapes else {}
+        return self.shapes(self._complete(bound)) if self.shapes else {}
 
-    def buffers(self, bound: Bound) -> Buffers:
-        """(shape, dtype) of the buffers by name; None where it is registered as absent."""
-        return self.kept(bound) if self.kept else {}
+    def buffers(self, bound: Bound) -> dict[str, TensorValue | None]:
+        """The buffers by name, fresh and on the host; None where it is registered as None."""
+        kept = self.kept(self._complete(bound)) if self.kept else {}
+        return {name: None if spec is None else TensorValue(spec[0], spec[1], "cpu", name=name) for name, spec in kept.items()}
+
+    def _complete(self, bound: Bound) -> Bound:
+        """The constructor's arguments, with Unknown for those that are required but not there."""
+        return {**{item.name: Unknown(item.name, "parameter") for item in parameters(self.signature) if item.name not in bound}, **bound}
 
     def attributes(self, bound: Bound) -> dict[str, Value]:
         """Plain attributes that the constructor sets."""
+        bound = self._complete(bound)
         taken = {*self.parameters(bound), *self.buffers(bound), *NOT_STORED, *self.dropped}
         found = {name: value for name, value in bound.items() if name not in taken and name not in ("args", "kwargs")}
         for name, count in self.tuples.items():

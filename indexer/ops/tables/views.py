@@ -8,6 +8,10 @@ from cgx.indexer.ops.rules import view as rules
 TM = "torch Tensor"
 
 ROWS: list[OpRow] = [
+    row("T", "Tensor", "input", rules.turned, "", kind="view"),
+    *(row(name, "Tensor", "input", rules.adjoint, "", kind="view") for name in ("mT", "H", "mH")),
+    *(row(name, "Tensor", "input", rules.real_part, "", kind="view") for name in ("real", "imag")),
+    row("data", "Tensor", "input", rules.keep, "", kind="view"),
     row("view", "Tensor", "input, *size", rules.view, "f32[B,T,6], B, T, 2, -1 -> f32[B,T,2,3]", kind="view"),
     row("reshape", TM, "input, *shape", rules.view, "f32[B,T,6], (-1, 6) -> f32[B*T,6]", kind="view"),
     row("view_as", "Tensor", "input, other", rules.same_shape_as, "f32[6], f32[2,3] -> f32[2,3]", kind="view"),
