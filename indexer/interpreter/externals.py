@@ -516,6 +516,6 @@ QUIET_BASES = frozenset(
     """object abc.ABC typing.Generic typing.Protocol enum.Enum torch.autograd.Function torch.utils.data.Dataset
     torch.utils.data.IterableDataset Exception ValueError RuntimeError threading.local logging.Logger nn.Module""".split()
 )
-ALWAYS_MODELLED: frozenset[str] = frozenset({"torch", "numpy", "tqdm"})
+ALWAYS_MODELLED: frozenset[str] = frozenset({"torch", "numpy", "tqdm", "einops"})
 LIBRARIES: frozenset[str] = frozenset({"typing_extensions"})
 NUMPY_ARRAYS = frozenset("copy reshape astype transpose flatten ravel squeeze repeat clip round sum mean max min std var view".split())

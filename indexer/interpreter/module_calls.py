@@ -175,21 +175,31 @@ class ModuleCalls:
                 result = changed
         return result
 
-    def run_layer(self: Any, owner: ModuleInstance, row: Any, args: Args, kwargs: Kwargs, site: Site) -> Value:
-        """The forward of a torch layer that a row describes: one op, at the line that called the layer."""
+    def run_layer(self: Any, owner: ModuleInstance, row: Any, args: Args, kwargs: Kwargs, site: Site, method: str = "forward") -> Value:
+        """The forward of a torch layer that a row describes: its ops, at the line that called the layer."""
         self.note_read(owner, "__layer__", layer_value(owner) if self.readings else None)
         attrs = {name: self.export(value) for name, value in owner.attrs.items() if not name.startswith("__cgx")}
         attrs["training"] = owner.training
         tables = {**owner.parameters, **owner.buffers}
         plain = [self.export(arg) for arg in args]
         options = {key: self.export(value) for key, value in kwargs.items()}
-        result = row.call(attrs, tables, plain, options)
+        result = row.call(attrs, tables, plain, options, method)
         self._autocast(row, [*plain, *options.values()], result)
-        name = row.forward_op
-        if name:
+        names = row.ops(attrs, tables, plain, options, method)
+        for place, name in enumerate(names):
             inputs = [tensor for arg in [*plain, *options.values()] for tensor in tensors_of(arg)]
             weights = [value for value in owner.parameters.values() if isinstance(value, TensorValue)]
-            self.emit(OpNode(site.anchor, site.text, qname=name, inputs=[*inputs, *weights], outputs=tensors_of(result), layer=True))
+            last = place == len(names) - 1  # what runs before it (a count raised, zeros made) takes none of this
+            self.emit(
+                OpNode(
+                    site.anchor,
+                    site.text,
+                    qname=name,
+                    inputs=[*inputs, *weights] if last else [],
+                    outputs=tensors_of(result) if last else [],
+                    layer=method == "forward",
+                )
+            )
         return self.wrap(result) if isinstance(result, list | dict) else result
 
     def _autocast(self: Any, row: Any, inputs: list[Any], result: Value) -> None:

@@ -608,8 +608,10 @@ def layer_class(qname: str, row: Any, bases: list[ClassValue]) -> ClassValue:
     cls.mro = [cls, *bases[0].mro]
     cls.info["row"] = row
     cls.namespace["__init__"] = Native(f"{qname}.__init__", _layer_init(row))
-    cls.namespace["forward"] = Native(f"{qname}.forward", _layer_forward(row))
-    cls.namespace["reset_parameters"] = Native(f"{qname}.reset_parameters", lambda i, s, a, k: None)
+    for method in row.methods:
+        cls.namespace[method] = Native(f"{qname}.{method}", _layer_forward(row, method))
+    for method in row.idle:
+        cls.namespace[method] = Native(f"{qname}.{method}", lambda i, s, a, k: None)
     return cls
 
 
@@ -639,10 +641,10 @@ def _parameter(interp: Interp, shape: Any, dtype: Value, name: str, site: Site) 
     return TensorValue(sizes, kind, interp.flags.get("default_device", "cpu"), parameter=True, requires_grad=True, name=name, anchor=site.anchor)
 
 
-def _layer_forward(row: Any) -> Handler:
+def _layer_forward(row: Any, method: str) -> Handler:
     def forward(interp: Interp, site: Site, args: Args, kwargs: Kwargs) -> Value:
         owner = interp.materialise(args[0])
-        return interp.run_layer(owner, row, list(args[1:]), kwargs, site)
+        return interp.run_layer(owner, row, list(args[1:]), kwargs, site, method)
 
     return forward
 
