@@ -49,17 +49,16 @@ def iterate(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value])
     pin = flag(loader.attrs.get("pin_memory"))
     if pin and interp.flags.get("accelerator", "cuda") == "cuda":
         pinned(batch)
-    fetch = Event(site.anchor, site.text, kind="fetch", author=AUTHOR, data={"loader": loader, "hops": hops(loader), "workers": workers})
-    with interp.inside(fetch, keep=True):
-        batch = delivered(interp, loader, batch, site)
-    return batches_of(loader, batch, length(interp, site, [loader], {}), site)
-
-
-def batches_of(loader: Opaque, batch: Value, count: Value, site: Any) -> Sequence:
-    """The batches of one pass; ``next`` on them is a fetch of its own."""
-    found = Sequence(batch, count, LOADER, site.anchor, {"loader": loader})
+    interp.emit(fetch_event(loader, site, opened=True))
+    found = Sequence(batch, length(interp, site, [loader], {}), LOADER, site.anchor, {"loader": loader})
     found.attrs["on_next"] = Native(f"{LOADER}.__next__", lambda interp, at, args, kwargs: advance(interp, at, [found], {}))
     return found
+
+
+def fetch_event(loader: Opaque, site: Any, opened: bool = False) -> Event:
+    """One batch is taken (or, ``opened``, the loader is set to work): its hops, and how many workers take them."""
+    data = {"loader": loader, "hops": hops(loader), "workers": workers_of(loader), "opened": opened}
+    return Event(site.anchor, site.text, kind="fetch", author=AUTHOR, data=data)
 
 
 def delivered(interp: Any, loader: Opaque, batch: Value, site: Any) -> Value:
@@ -188,14 +187,11 @@ def hops(loader: Opaque) -> list[dict[str, Any]]:
 
 
 def advance(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
-    """``next(iterator)``: one batch, taken here."""
-    batches = args[0]
-    loader = batches.attrs.get("loader") if isinstance(batches, Sequence) else None
-    if not isinstance(loader, Opaque):
-        return NotImplemented
-    fetch = Event(site.anchor, site.text, kind="fetch", author=AUTHOR, data={"loader": loader, "hops": hops(loader), "workers": workers_of(loader), "next": True})
-    interp.emit(fetch)
-    return batches.element
+    """``next(iterator)``, or one round of a loop: one batch, taken here."""
+    found = args[0]
+    loader = found.attrs["loader"]
+    with interp.inside(fetch_event(loader, site), keep=True):
+        return delivered(interp, loader, found.element, site)
 
 
 ENTRIES: dict[str, Any] = {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any
 
 from cgx.indexer.interpreter.values import TensorValue, Value
@@ -34,5 +35,14 @@ def from_data(qname: str) -> Any:
     return make
 
 
+def from_numpy(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    """Shares the array's memory: a pageable host tensor."""
+    result = interp.op("torch.from_numpy", args, kwargs, site)
+    if isinstance(result, TensorValue):
+        return dataclasses.replace(result, library="torch", device="cpu", pinned=False)
+    return TensorValue(None, None, "cpu", pinned=False)
+
+
 ENTRIES: dict[str, Any] = {f"torch.{name}": from_data(f"torch.{name}") for name in ("tensor", "as_tensor", "asarray")}
+ENTRIES["torch.from_numpy"] = from_numpy
 BASES: dict[str, tuple[str, ...]] = {}

@@ -31,6 +31,7 @@ from cgx.indexer.overlays.lifecycle import (
     optional,
     place_model,
     set_mode,
+    take,
 )
 from cgx.indexer.overlays.wrappers import inner
 
@@ -134,7 +135,7 @@ def train(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -
         found.length = steps * accumulate if isinstance(accumulate, int) else found.length
         count = 1
     with loop(interp, site, count, "num_train_epochs", "range", "epoch"), loop(interp, site, found.length, "train dataloader", "loader", "inputs"):
-        one_round(interp, trainer, wrapped, found.element, dtype, site)
+        one_round(interp, trainer, wrapped, take(interp, found, site), dtype, site)
     return Opaque("transformers.trainer_utils.TrainOutput", {}, site.anchor)
 
 
@@ -229,7 +230,7 @@ def evaluate(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]
     found = batches(interp, loader, site)
     set_mode(interp, model, False, site)
     with flags(interp, site, "torch.no_grad", grad=False), loop(interp, site, found.length, "eval dataloader", "loader", "inputs"):
-        batch = moved_batch(interp, found.element, False, site, AUTHOR, "inputs")
+        batch = moved_batch(interp, take(interp, found, site), False, site, AUTHOR, "inputs")
         forward(interp, trainer, model, batch, autocast_of(trainer), site)
     set_mode(interp, model, True, site)
     return DictValue(open=True)

@@ -64,9 +64,9 @@ def moved_batch(interp: Any, batch: Value, non_blocking: bool, site: Any, author
     if isinstance(batch, TensorValue):
         if batch.device in ACCELERATORS or batch.library != "torch":
             return batch
-        source = "pinned" if batch.pinned else "pageable" if batch.pinned is False else None
+        source = "pinned" if batch.pinned else "pageable"
         interp.event("copy", site, author=author, direction="H2D", what=what, source=source, non_blocking=non_blocking,
-                     blocks_host=blocks("H2D", batch.pinned, non_blocking), bytes=tensor_bytes(batch), sync_kind=None)  # fmt: skip
+                     blocks_host=blocks("H2D", bool(batch.pinned), non_blocking), bytes=tensor_bytes(batch), sync_kind=None)  # fmt: skip
         return TensorValue(batch.shape, batch.dtype, "cuda", name=batch.name)
     if isinstance(batch, tuple):
         return tuple(moved_batch(interp, one, non_blocking, site, author, f"{what}[{index}]") for index, one in enumerate(batch))
@@ -107,6 +107,12 @@ def batches(interp: Any, loader: Value, site: Any) -> Sequence:
     if isinstance(listed, list) and listed:
         return Sequence(listed[0], len(listed))
     return Sequence(interp.unknown("batch", "data", site), interp.unknown("len(dataloader)", "data", site, hint="int"))
+
+
+def take(interp: Any, found: Sequence, site: Any) -> Value:
+    """One batch, inside the loop: the loader's fetch is seen there."""
+    on_next = found.attrs.get("on_next")
+    return found.element if on_next is None else interp.call(on_next, [], {}, site)
 
 
 def optional(interp: Any, owner: Value, name: str, site: Any) -> Value:

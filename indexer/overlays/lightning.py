@@ -23,6 +23,7 @@ from cgx.indexer.overlays.lifecycle import (
     optional,
     place_model,
     set_mode,
+    take,
 )
 from cgx.indexer.overlays.transfer import ACCELERATORS
 
@@ -133,7 +134,7 @@ def train_epoch(interp: Any, trainer: Opaque, model: Value, optimizers: Value, t
     found = batches(interp, train, site)
     set_mode(interp, model, True, site)
     with loop(interp, site, found.length, "train_dataloader", "loader", "batch"):
-        batch = to_device(interp, trainer, model, found.element, site)
+        batch = to_device(interp, trainer, model, take(interp, found, site), site)
         index = interp.unknown("batch_idx", "loop-carried", site, hint="int")
         loss = one_step(interp, trainer, model, "training_step", batch, index, site)
         if manual(model):
@@ -198,7 +199,7 @@ def evaluate(interp: Any, trainer: Opaque, model: Value, loader: Value, stage: s
     found = batches(interp, loader.items[0] if isinstance(loader, ListValue) and loader.items else loader, site)
     set_mode(interp, model, False, site)
     with flags(interp, site, "torch.inference_mode", grad=False), loop(interp, site, found.length, f"{stage} dataloader", "loader", "batch"):
-        batch = to_device(interp, trainer, model, found.element, site)
+        batch = to_device(interp, trainer, model, take(interp, found, site), site)
         one_step(interp, trainer, model, f"{stage}_step", batch, interp.unknown("batch_idx", "loop-carried", site, hint="int"), site)
     call_hook(interp, model, f"on_{stage}_epoch_end", [], site)
     set_mode(interp, model, True, site)

@@ -72,8 +72,9 @@ def copy(interp: Any, tensor: Value, target: Value, non_blocking: Value, site: A
         return
     direction = "D2H" if here else "H2D"
     asked = flag(non_blocking, False)
-    source = None if here else "pinned" if tensor.pinned else "pageable" if tensor.pinned is False else None
-    waits = blocks(direction, tensor.pinned, asked)
+    pinned = bool(tensor.pinned)  # a host tensor is pageable unless something pinned it
+    source = None if here else "pinned" if pinned else "pageable"
+    waits = blocks(direction, pinned, asked)
     interp.event(
         "copy", site, author=AUTHOR, direction=direction, what=what or receiver_text(site), source=source,
         non_blocking=asked, blocks_host=waits, bytes=tensor_bytes(tensor), sync_kind="cpu" if here and waits else None,
@@ -140,7 +141,7 @@ def tensor_pin(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Valu
     result = interp.op("torch.Tensor.pin_memory", args, kwargs, site)
     interp.event("data", site, author=AUTHOR, hop="pin", by="torch.Tensor.pin_memory", workers=0, asynchronous=False, blocks_step=True)
     if isinstance(result, TensorValue) and result is not args[0]:
-        result.pinned = True
+        result.pinned, result.device = True, "cpu"
     return result
 
 

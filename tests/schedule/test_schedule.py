@@ -72,7 +72,7 @@ def test_phases_of_a_job_with_micro_steps() -> None:
 def test_one_line_on_three_paths_is_three_copies() -> None:
     rows = [row for row in schedule(accumulation_job()).rows["host_device"]["copies"] if line(row) == 22]
     assert [(row["phase"], row["frequency"]["per"], row["repeat"], row["called_from"]) for row in rows] == [
-        ("startup", "job", 1, "train.py:<module>:40"), ("evaluation", "step", 400, "train.py:<module>:33"), ("data", "micro-step", 1, "train.py:<module>:64")]  # fmt: skip
+        ("data", "micro-step", 1, "train.py:<module>:64"), ("evaluation", "step", 400, "train.py:<module>:33"), ("startup", "job", 1, "train.py:<module>:40")]  # fmt: skip
 
 
 def test_syncs_and_the_copies_behind_them() -> None:

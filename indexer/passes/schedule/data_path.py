@@ -10,11 +10,9 @@ from cgx.indexer.passes.schedule.host_hops import host_hops
 from cgx.indexer.passes.schedule.merge import merged
 from cgx.indexer.passes.schedule.situation import Run, data_of
 from cgx.indexer.passes.schedule.stepped import HostCall
-from cgx.indexer.passes.schedule.tree import Spot
+from cgx.indexer.passes.schedule.tree import Spot, heads
 
 FIELDS = ("hop", "by", "workers", "asynchronous", "blocks_step")
-ORDER = ("read", "decode", "sample", "transform", "collate", "worker queue", "prefetch", "pin", "copy")
-DATA_PHASES = ("data", "evaluation", "prefill", "decode", "startup")
 
 
 def data_path_rows(run: Run, hosted: list[HostCall]) -> list[dict[str, Any]]:
@@ -40,18 +38,18 @@ def data_path_rows(run: Run, hosted: list[HostCall]) -> list[dict[str, Any]]:
 
 
 def fetches(run: Run) -> list[Spot]:
-    """Where batches are taken. Opening a loader counts only where its loop follows, or where no ``next`` takes from it."""
+    """Where batches are taken. Opening a loader counts only where nothing is seen to take from it."""
     found = run.events("fetch")
-    taken = {id(data_of(spot).get("loader")) for spot in found if data_of(spot).get("next")}
-    return [spot for spot in found if data_of(spot).get("next") or loop_after(spot) is not None or id(data_of(spot).get("loader")) not in taken]
+    taken = {id(data_of(spot).get("loader")) for spot in found if not data_of(spot).get("opened")}
+    return [spot for spot in found if not data_of(spot).get("opened") or id(data_of(spot).get("loader")) not in taken]
 
 
 def dedupe(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """One hop at one line is one row, however many tensors take it, and however often the loader is opened."""
+    """One hop at one line is one row, however many tensors take it: the step's, else evaluation's, else startup's."""
     seen: set[tuple[Any, ...]] = set()
     kept = []
     for row in rows:
-        key = (row["hop"], row["by"], row["code_anchor"], row.get("blocks_step"))
+        key = (row["hop"], row["by"], row["code_anchor"])
         if key not in seen:
             seen.add(key)
             kept.append(row)
@@ -59,12 +57,12 @@ def dedupe(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def rank(run: Run, spot: Spot) -> int:
-    return 1 if run.phases.of(spot) == "evaluation" else 0
+    return {"evaluation": 1, "startup": 2, "teardown": 3}.get(run.phases.of(spot), 0)
 
 
 def is_batch(run: Run, spot: Spot) -> bool:
     """A copy of data, not of a metric or of state."""
-    return run.phases.of(spot) in ("data", "evaluation", "prefill", "decode", "sample") and not spot.in_module
+    return run.phases.of(spot) in ("data", "evaluation", "startup", "prefill", "decode", "sample") and not spot.in_module
 
 
 def loader_rows(run: Run, spot: Spot) -> list[tuple[int, int, dict[str, Any]]]:
@@ -83,7 +81,7 @@ def loader_rows(run: Run, spot: Spot) -> list[tuple[int, int, dict[str, Any]]]:
 def loop_after(spot: Spot) -> LoopNode | None:
     """The loop over the loader that the fetch belongs to; None where batches are taken by ``next``."""
     last = spot.path[-1] if spot.path else None
-    return last if isinstance(last, LoopNode) else None
+    return last if isinstance(last, LoopNode) and heads(last, spot.anchor) else None
 
 
 def own_row(run: Run, spot: Spot, data: dict[str, Any]) -> dict[str, Any]:

@@ -13,6 +13,19 @@ GATHERED = frozenset({"repeat", "called_from", "module", "bytes"})
 INDEX = re.compile(r"(?<![^.])\d+(?![^.])")
 
 
+PERIODIC, ONE_OFF = ("evaluation", "checkpoint"), ("startup", "teardown")
+
+
+def in_order(rows: list[tuple[int, dict[str, Any]]]) -> list[dict[str, Any]]:
+    """Folded rows: what each step does first, then what runs in periods, then startup and teardown; each in run order."""
+
+    def place(pair: tuple[int, dict[str, Any]]) -> tuple[int, int]:
+        phase = pair[1].get("phase")
+        return (1 if phase in PERIODIC else 2 if phase in ONE_OFF else 0, pair[0])
+
+    return merged([row for _, row in sorted(rows, key=place)])
+
+
 def key_of(row: dict[str, Any]) -> str:
     return json.dumps({name: value for name, value in row.items() if name not in GATHERED}, default=str, sort_keys=True)
 

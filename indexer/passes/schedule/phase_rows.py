@@ -27,12 +27,32 @@ def phase_rows(run: Run, hosted: list[HostCall]) -> list[dict[str, Any]]:
             members.setdefault(run.phases.of(spot), []).append(spot)
     rows: list[tuple[int, dict[str, Any]]] = []
     for name, found in members.items():
-        row = make_row(run, name, found)
-        if row is not None:
-            rows.append((order_of(name, found), row))
+        for part in split(run, name, found):
+            row = make_row(run, name, part)
+            if row is not None:
+                rows.append((order_of(name, part), row))
     add_startup(run, rows)
     add_hosted(run, rows, hosted)
     return [row for _, row in sorted(rows, key=lambda pair: pair[0])]
+
+
+def split(run: Run, name: str, found: list[Spot]) -> list[list[Spot]]:
+    """Logging and evaluation of different periods are phases of their own."""
+    if name not in ("logging", "evaluation"):
+        return [found]
+    lead = {id(spot) for spot in leaders(run, name, found)}
+    groups: dict[Any, list[Spot]] = {}
+    loose: list[Spot] = []
+    for spot in found:
+        if id(spot) not in lead:
+            loose.append(spot)
+            continue
+        frequency = frequency_of(spot, run.step)
+        groups.setdefault((frequency.get("per"), frequency.get("every")), []).append(spot)
+    if any(key[0] != "job" for key in groups):
+        groups = {key: part for key, part in groups.items() if key[0] != "job"}
+    parts = list(groups.values())
+    return [[*part, *(loose if index == 0 else [])] for index, part in enumerate(parts)] or [found]
 
 
 def counts(spot: Spot) -> bool:
@@ -44,6 +64,8 @@ def counts(spot: Spot) -> bool:
         return is_model(node.module)
     if isinstance(node, Event) and node.kind == "compute":
         return node.data.get("key") in ("backward", "forward", *OPTIMIZER_KEYS)
+    if isinstance(node, Event) and node.kind == "fetch" and node.data.get("opened"):
+        return isinstance(spot.path[-1], LoopNode)
     return isinstance(node, Event) and node.kind not in ("stream", "wait", "overlap", "wrap")
 
 
@@ -80,7 +102,7 @@ def make_row(run: Run, name: str, found: list[Spot]) -> dict[str, Any] | None:
     lead = leaders(run, name, found)
     if name in ("optimizer", "teardown", "logging") and lead is found and not worth_a_phase(name, found):
         return None
-    spot = most_frequent(run, lead) if name in ("logging",) else lead[0]
+    spot = lead[0]
     frequency = frequency_of(spot, run.step)
     row: dict[str, Any] = {"name": name, "kind": kind_of(run, name, frequency)}
     if row["kind"] == "periodic":
@@ -97,12 +119,6 @@ def worth_a_phase(name: str, found: list[Spot]) -> bool:
     if name == "logging":
         return any(isinstance(spot.node, Event) and spot.node.kind in ("log", "sync", "copy", "collective") for spot in found)
     return any(isinstance(spot.node, Event) and spot.node.kind in ("launch", "sync", "collective", "checkpoint") for spot in found)
-
-
-def most_frequent(run: Run, found: list[Spot]) -> Spot:
-    """The first in the step, else the first."""
-    inside = [spot for spot in found if run.phases.in_step(spot)]
-    return (inside or found)[0]
 
 
 def kind_of(run: Run, name: str, frequency: dict[str, Any]) -> str:

@@ -47,6 +47,14 @@ class Regions:
                     found.append(spot.node)
         return found
 
+    def reports_evaluation(self, spot: Spot) -> bool:
+        """A log of the branch that evaluates: what the evaluation found."""
+        node = spot.node
+        if not isinstance(node, Event) or node.kind not in ("log", "sync") or node.data.get("internal"):
+            return False
+        branches = [one for one in spot.below(self.step.loop) if isinstance(one, BranchNode)]
+        return any(any(one is root for root in self.evaluation) for branch in branches[-1:] for one in branch.children)
+
     def root(self, spot: Spot, roots: list[Node]) -> Node | None:
         for node in (*spot.path, spot.node):
             if any(node is one for one in roots):
@@ -58,7 +66,7 @@ class Regions:
         node = spot.node
         if isinstance(node, Event) and (node.kind == "checkpoint" or node.data.get("carrier") == "checkpoint"):
             return "checkpoint" if node.data.get("action") != "load" else None
-        if self.root(spot, self.evaluation) is not None:
+        if self.root(spot, self.evaluation) is not None or self.reports_evaluation(spot):
             return "evaluation"
         if self.root(spot, self.checkpoint) is not None:
             return "checkpoint"

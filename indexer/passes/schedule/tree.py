@@ -203,12 +203,16 @@ def is_fetch(node: Node) -> bool:
     return isinstance(node, Event) and node.kind == "fetch"
 
 
+def heads(loop: LoopNode, anchor: Anchor) -> bool:
+    """The anchor lies in the head of the loop."""
+    return loop.anchor.path == anchor.path and loop.anchor.line <= anchor.line <= loop.anchor.line + HEAD_LINES
+
+
 def loop_of_fetch(fetch: Node, later: list[Node]) -> LoopNode | None:
     """The loop whose head opens the loader: it stands on the same line, and nothing runs in between."""
     for node in later:
         if isinstance(node, LoopNode):
-            near = node.anchor.path == fetch.anchor.path and node.anchor.line <= fetch.anchor.line <= node.anchor.line + HEAD_LINES
-            return node if near else None
+            return node if heads(node, fetch.anchor) else None
         if not isinstance(node, Event | ScopeNode):
             return None
     return None

@@ -24,7 +24,7 @@ def unresolved_rows(run: Run) -> list[dict[str, Any]]:
             continue
         if loop_count(loop) is None:
             known = loop.count if isinstance(loop.count, Unknown) else None
-            name = known.name if known is not None and known.name else loop.expr
+            name = loop.text if loop.expr in ("True", "1") else known.name if known is not None and known.name else loop.expr
             add(rows, seen, row(name, "count", loop.anchor, known.reason if known is not None else "data", known.settle if known else None))
     return rows
 
