@@ -91,3 +91,6 @@ OVERLAYS: tuple[ModuleType, ...] = (
     config_tyro,
     config_yacs,
 )
+
+MODELLED: tuple[str, ...] = ("torchvision.datasets", "torchvision.transforms", "torchvision.io")
+"""Packages that the tables answer for even where their source is given: reading it would only find files that are not there."""

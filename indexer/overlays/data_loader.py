@@ -16,6 +16,7 @@ from cgx.indexer.overlays.data_values import collated, pinned
 
 AUTHOR = "overlays.data_loader"
 LOADER = "torch.utils.data.DataLoader"
+ITERATOR = "torch.utils.data.iterator.DataLoader"  # what iterating a loader gives
 WORKER = "torch.utils.data.worker"
 SIGNATURE = (
     "dataset batch_size shuffle sampler batch_sampler num_workers collate_fn pin_memory drop_last timeout worker_init_fn "
@@ -43,6 +44,8 @@ def workers_of(loader: Opaque) -> int | None:
 def iterate(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
     """``iter(loader)`` or ``for batch in loader``."""
     loader = args[0]
+    if not isinstance(loader, Opaque):
+        return loader  # an iterator already
     workers = workers_of(loader)
     with interp.inside(ScopeNode(anchor=site.anchor, text=site.text, qname=WORKER, data={"workers": workers, "loader": loader.anchor})):
         batch = one_batch(interp, loader, site)
@@ -50,7 +53,7 @@ def iterate(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value])
     if pin and interp.flags.get("accelerator", "cuda") == "cuda":
         pinned(batch)
     interp.emit(fetch_event(loader, site, opened=True))
-    found = Sequence(batch, length(interp, site, [loader], {}), LOADER, site.anchor, {"loader": loader})
+    found = Sequence(batch, length(interp, site, [loader], {}), ITERATOR, site.anchor, {"loader": loader})
     found.attrs["on_next"] = Native(f"{LOADER}.__next__", lambda interp, at, args, kwargs: advance(interp, at, [found], {}))
     return found
 
@@ -120,6 +123,8 @@ def first_of(listed: Value, interp: Any, site: Any) -> Value:
 def length(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
     """Batches of an epoch: samples, divided among the ranks by a distributed sampler, over the batch size."""
     loader = args[0]
+    if isinstance(loader, Sequence):
+        return loader.length
     batch, drop = loader.attrs.get("batch_size"), flag(loader.attrs.get("drop_last"), False)
     sampler = loader.attrs.get("cgx.sampler")
     samples = sized(interp, sampler if sampler is not None else loader.attrs.get("dataset"), site)

@@ -25,6 +25,7 @@ from cgx.indexer.overlays.lifecycle import (
     set_mode,
     take,
 )
+from cgx.indexer.overlays.processes import MAX_RANKS, set_world
 from cgx.indexer.overlays.transfer import ACCELERATORS
 
 AUTHOR = "overlays.lightning"
@@ -45,9 +46,7 @@ def construct(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value
     count = devices(attrs.get("devices"))
     nodes = attrs.get("num_nodes")
     if isinstance(count, int) and isinstance(nodes, int) and attrs.get("accelerator") != "cpu" and count * nodes > 1:
-        interp.trail.set(interp.world, "size", count * nodes)
-        interp.trail.set(interp.world, "local_size", count)
-        interp.trail.set(interp.world, "ranks", tuple(range(min(count * nodes, 64))))
+        set_world(interp, count * nodes, count, tuple(range(min(count * nodes, MAX_RANKS))))
     attrs["global_step"] = Unknown("trainer.global_step", "loop-carried", site.anchor, "int")
     attrs["current_epoch"] = Unknown("trainer.current_epoch", "loop-carried", site.anchor, "int")
     attrs["world_size"] = interp.world.size

@@ -11,6 +11,13 @@ AUTHOR = "overlays.processes"
 MAX_RANKS = 64  # ranks that are modelled one by one
 
 
+def set_world(interp: Any, size: int, local: int, ranks: tuple[int, ...]) -> None:
+    """The job turns out to have more processes than its launch line says."""
+    for name, value in (("size", size), ("local_size", local), ("ranks", ranks)):
+        interp.trail.set(interp.world, name, value)
+    interp.trace.world_size = size
+
+
 def spawn(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
     """``spawn(fn, args, nprocs)``: runs ``fn(i, *args)``, with ``i`` the index of the process on this node."""
     bound = bind("fn args nprocs join daemon start_method", args, kwargs)
@@ -23,9 +30,7 @@ def spawn(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -
         modelled = tuple(range(min(count, MAX_RANKS)))
         index = modelled[0] if len(modelled) == 1 else ByRank(modelled)
         nodes = interp.world.nnodes if isinstance(interp.world.nnodes, int) else 1
-        interp.trail.set(interp.world, "size", count * nodes)
-        interp.trail.set(interp.world, "local_size", count)
-        interp.trail.set(interp.world, "ranks", modelled)
+        set_world(interp, count * nodes, count, modelled)
     interp.call(bound.get("fn"), [index, *rest], {}, site)
     return None
 

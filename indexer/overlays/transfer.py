@@ -215,6 +215,19 @@ def module_to(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value
     return move_module(interp, module, device_type(device), dtype_name(dtype), non_blocking, site)
 
 
+def load_state(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    """``load_state_dict(state, assign=True)``: parameters made on meta take the place of what was loaded, the host."""
+    module = args[0]
+    if isinstance(module, ModuleInstance) and flag(kwargs.get("assign"), False):
+        for tensor in module_tensors(module):
+            if tensor.device == "meta":
+                interp.trail.set(tensor, "device", "cpu")
+        for one in all_modules(module):
+            if one.device == "meta":
+                interp.trail.set(one, "device", "cpu")
+    return NotImplemented
+
+
 def module_cast(name: str, target: str | None = None, dtype: str | None = None) -> Any:
     """``module.cuda()``, ``.cpu()``, ``.half()``, ..."""
 
@@ -231,7 +244,7 @@ def factory_copy(interp: Any, result: Value, source: Value, site: Any, what: str
     if not on_device(result) or on_device(source):
         return
     interp.event("copy", site, author=AUTHOR, direction="H2D", what=what or site.text, source="pageable", non_blocking=False,
-                 blocks_host=True, bytes=tensor_bytes(result), tensor=result, sync_kind="other")  # fmt: skip
+                 blocks_host=True, bytes=tensor_bytes(result), tensor=result, sync_kind="other", factory=True)  # fmt: skip
 
 
 ENTRIES: dict[str, Any] = {
@@ -240,6 +253,7 @@ ENTRIES: dict[str, Any] = {
     "torch.Tensor.cpu": tensor_cpu,
     "torch.Tensor.pin_memory": tensor_pin,
     "torch.Tensor.copy_": tensor_copy_,
+    "torch.nn.Module.load_state_dict": load_state,
     "torch.nn.Module.to": module_to,
     "torch.nn.Module.cuda": module_cast("cuda", target="cuda"),
     "torch.nn.Module.cpu": module_cast("cpu", target="cpu"),

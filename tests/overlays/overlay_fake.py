@@ -43,6 +43,7 @@ class Interp:
         self.root = JobNode(Anchor("job.py", "<module>", 1))
         self.stack: list[Node] = [self.root]
         self.trail, self.flags, self.env = Trail(), {}, {}
+        self.trace = SimpleNamespace(world_size=size)
         self.world = SimpleNamespace(size=size, ranks=tuple(range(size)), local_size=size, nnodes=1)
 
     def find(self, qname: str) -> Any:

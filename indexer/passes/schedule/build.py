@@ -35,7 +35,7 @@ class Schedule:
 
 def build(trace: Trace, tree: Any = None) -> Schedule:
     """Run every schedule pass over one trace. A trace without a model gives empty categories."""
-    run = Run.of(trace)
+    run = Run.of(trace, tree)
     hosted = host_calls(run, tree)
     rows: dict[str, Any] = {
         "phases": phase_rows(run, hosted),

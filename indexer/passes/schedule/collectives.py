@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from cgx.indexer.interpreter.trace import Event, ModuleCall, Node, OpNode
-from cgx.indexer.passes.schedule.merge import in_order
+from cgx.indexer.passes.schedule.merge import in_run_order
 from cgx.indexer.passes.schedule.situation import Run, caller, data_of
 from cgx.indexer.passes.schedule.tree import Spot
 from cgx.indexer.passes.schedule.wrapped_collectives import wrapper_rows
@@ -20,7 +20,7 @@ def collective_rows(run: Run) -> list[dict[str, Any]]:
         for spot in run.events("collective"):
             rows.append((spot.order, explicit_row(run, spot)))
         rows += wrapper_rows(run)
-    return in_order(rows)
+    return in_run_order(rows)
 
 
 def explicit_row(run: Run, spot: Spot) -> dict[str, Any]:

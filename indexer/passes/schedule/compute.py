@@ -150,7 +150,7 @@ def kernel_rows(run: Run) -> Rows:
     rows: Rows = []
     for spot in run.spots:
         node = spot.node
-        if isinstance(node, OpNode) and node.opaque and run.phases.of(spot) != "evaluation":
+        if isinstance(node, OpNode) and node.opaque and run.phases.in_step(spot) and run.phases.of(spot) != "evaluation":
             rows.append({"value": node.qname, "module": spot.modules[-1] if spot.modules else None, "code_anchor": str(spot.anchor)})
     return rows
 

@@ -61,7 +61,9 @@ def rank(run: Run, spot: Spot) -> int:
 
 
 def is_batch(run: Run, spot: Spot) -> bool:
-    """A copy of data, not of a metric or of state."""
+    """A copy of data, not of a metric or of state: a trainer's batches are moved, requests may be built on the spot."""
+    if data_of(spot).get("factory") and (run.step.kind == "training" or run.phases.of(spot) != "data"):
+        return False
     return run.phases.of(spot) in ("data", "evaluation", "startup", "prefill", "decode", "sample") and not spot.in_module
 
 

@@ -44,15 +44,31 @@ def frequency_of(spot: Spot, step: Step) -> dict[str, Any]:
         branches = [one for one in branches if one is not step.accumulate_branch]
         row["per"] = "step"
     every = 1
+    periods = [one for one in branches if is_period(one) and not inner_loop(spot, loop, one)]
     for branch in branches:
-        if branch.period:
-            period = as_count(branch.period[1])
+        if branch in periods:
+            period = as_count(branch.period[1]) if branch.period else None
             every = None if every is None or period is None else every * period  # type: ignore[assignment]
         elif ONCE.match(branch.text) and not branch.decided:
             row["per"] = "job"
-    if row["per"] != "job" and any(branch.period for branch in branches):
+    if row["per"] != "job" and periods:
         row["every"] = every
     return with_guard(row, branches)
+
+
+def is_period(branch: BranchNode) -> bool:
+    """``counter % N == rest``, where the counter is no rank."""
+    return branch.period is not None and (branch.ranks is None or "rank" not in str(branch.period[0]).lower())
+
+
+def inner_loop(spot: Spot, unit: LoopNode, branch: BranchNode) -> bool:
+    """A loop lies between the unit's and the branch: its counter is not the unit's."""
+    for node in spot.below(unit):
+        if node is branch:
+            return False
+        if isinstance(node, LoopNode):
+            return True
+    return False
 
 
 def with_guard(row: dict[str, Any], branches: list[BranchNode]) -> dict[str, Any]:

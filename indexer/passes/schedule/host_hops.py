@@ -26,7 +26,7 @@ def hop_of(spot: Spot) -> str | None:
         return None
     hop = BY_NAME.get(node.qname.rpartition(".")[2])
     outputs = [one for one in node.outputs if isinstance(one, TensorValue)]
-    return hop if hop and all(one.device in ("cpu", None) for one in outputs) else None
+    return hop if hop and all(one.device == "cpu" for one in outputs) else None
 
 
 def data_functions(run: Run) -> list[Node]:

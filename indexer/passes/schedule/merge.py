@@ -16,14 +16,20 @@ INDEX = re.compile(r"(?<![^.])\d+(?![^.])")
 PERIODIC, ONE_OFF = ("evaluation", "checkpoint"), ("startup", "teardown")
 
 
-def in_order(rows: list[tuple[int, dict[str, Any]]]) -> list[dict[str, Any]]:
+def in_run_order(rows: list[tuple[int, dict[str, Any]]]) -> list[dict[str, Any]]:
+    """Folded rows in the order of the run; what a warm-up of the step does (``_warm``) comes last."""
+    ordered = sorted(rows, key=lambda pair: (bool(pair[1].get("_warm")), pair[0]))
+    return merged([{key: value for key, value in row.items() if key != "_warm"} for _, row in ordered])
+
+
+def step_first(rows: list[tuple[int, dict[str, Any]]]) -> list[dict[str, Any]]:
     """Folded rows: what each step does first, then what runs in periods, then startup and teardown; each in run order."""
 
     def place(pair: tuple[int, dict[str, Any]]) -> tuple[int, int]:
         phase = pair[1].get("phase")
         return (1 if phase in PERIODIC else 2 if phase in ONE_OFF else 0, pair[0])
 
-    return merged([row for _, row in sorted(rows, key=place)])
+    return merged([{key: value for key, value in row.items() if key != "_warm"} for _, row in sorted(rows, key=place)])
 
 
 def key_of(row: dict[str, Any]) -> str:

@@ -34,6 +34,7 @@ class Phases:
         self.backward_end = max((spot.order for spot in step.backwards), default=0)
         self.optimizer_end = max((spot.order for spot in step.optimizers), default=0)
         self.log_lines = {(spot.anchor.path, spot.anchor.line) for spot in events(found, "log")}
+        self.read_lines = {(spot.anchor.path, spot.anchor.line) for spot in events(found, "sync") if spot.node.data.get("reads")}  # type: ignore[attr-defined]
         self.in_token_loop = step.micro
 
     def of(self, spot: Spot) -> str:
@@ -139,7 +140,7 @@ class Phases:
         if isinstance(node, Event) and node.kind == "sync" and node.data.get("sync") == "synchronize" and not spot.in_module:
             return "logging"
         if isinstance(node, Event) and node.kind == "log":
-            return "logging"
+            return "respond" if (spot.anchor.path, spot.anchor.line) in self.read_lines else "logging"
         named = self.named(spot)
         if named:
             return named

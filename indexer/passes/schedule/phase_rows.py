@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from cgx.indexer.interpreter.trace import BranchNode, CallNode, Event, LoopNode, ModuleCall, Node
+from cgx.indexer.interpreter.values import ModuleInstance
 from cgx.indexer.passes.schedule.counts import as_count
 from cgx.indexer.passes.schedule.data_path import loop_after
 from cgx.indexer.passes.schedule.frequency import frequency_of, repeat_in_step
@@ -184,15 +185,18 @@ def anchor_of(run: Run, name: str, spot: Spot) -> Anchor:
 
 
 def call_in_frame(run: Run, spot: Spot, root: Node | None) -> Anchor:
-    """The call in the step's own frame that leads here, else the place itself."""
+    """The call in the step's own frame that leads here (before the step: in the frame of its loop), else the place itself."""
     if isinstance(root, CallNode):
         return root.anchor
-    base = run.step.entry_node if run.step.entry_node is not None and spot.holds(run.step.entry_node) else run.step.loop
-    below = spot.below(base if base is not None and spot.holds(base) else None)
-    for node in below:
-        if isinstance(node, CallNode):
-            return node.anchor
-    return spot.anchor
+    entry = run.step.entry_node if run.step.entry_node is not None else run.step.loop
+    if entry is not None and spot.holds(entry):
+        for node in spot.below(entry):
+            if isinstance(node, CallNode):
+                return node.anchor
+        return spot.anchor
+    symbols = frame_symbols(run)
+    shared = [site for site in [*spot.call_sites(), spot.anchor] if site.symbol in symbols]
+    return shared[-1] if shared else spot.anchor
 
 
 def data_anchor(run: Run, spot: Spot) -> Anchor:
@@ -245,16 +249,35 @@ def setup_anchor(run: Run) -> Anchor | None:
     """The call that builds the first model of the step: seen from the frame that holds the step's loop."""
     first = next((spot.node.module for spot in run.step.forwards if isinstance(spot.node, ModuleCall)), None)
     if first is None or first.constructed_at is None:
-        return None
-    chain = [*reversed(first.via), first.constructed_at]  # outermost first
+        return first_setup(run)
+    chain = [site for site in construction_sites(run, first) if run.tree is None or run.tree.exists(site.path)]
     for site in chain:
         if site.symbol.endswith(".__init__"):
             return site
     symbols = frame_symbols(run)
-    for site in chain:
-        if site.symbol in symbols:
-            return site
-    return chain[0]
+    shared = [site for site in chain if site.symbol in symbols]
+    if shared:
+        return shared[-1]
+    return first_setup(run) or (chain[0] if chain else None)
+
+
+def first_setup(run: Run) -> Anchor | None:
+    """Where processes are joined or the model is moved, if its construction leaves no trace."""
+    for kind in ("launch", "copy"):
+        for spot in run.events(kind):
+            if run.phases.of(spot) == "startup" and spot.node.data.get("what") != "spawn":  # type: ignore[attr-defined]
+                return call_in_frame(run, spot, None)
+    return None
+
+
+def construction_sites(run: Run, module: ModuleInstance) -> list[Anchor]:
+    """Call sites that lead to the module's constructor, outermost first: from the trace where it did something there."""
+    for spot in run.spots:
+        sites = spot.call_sites()
+        if module.constructed_at in sites:
+            return sites[: sites.index(module.constructed_at) + 1]
+    assert module.constructed_at is not None
+    return [*reversed(module.via), module.constructed_at]
 
 
 def frame_symbols(run: Run) -> set[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from cgx.indexer.interpreter.trace import Event, LoopNode, ModuleCall, Trace
+from cgx.indexer.interpreter.trace import CallNode, Event, LoopNode, ModuleCall, Trace
 from cgx.indexer.passes.schedule.frequency import frequency_of, repeat_of
 from cgx.indexer.passes.schedule.phase_of import Phases
 from cgx.indexer.passes.schedule.ranks import ranks_of
@@ -26,15 +26,21 @@ class Run:
     regions: Regions
     phases: Phases
     busy: set[int]  # ids of loops that hold a model call or an event
+    warm: set[int]  # ids of calls before the step that run the model: warm-ups
+    tree: Any = None
 
     @classmethod
-    def of(cls, trace: Trace) -> Run:
+    def of(cls, trace: Trace, tree: Any = None) -> Run:
         naming = Naming(trace)
         found = spots(trace, naming)
         step = step_of(trace, found)
         regions = Regions(found, step)
         busy = {id(one) for spot in found if isinstance(spot.node, Event | ModuleCall) for one in spot.path if isinstance(one, LoopNode)}
-        return cls(trace, naming, found, step, regions, Phases(found, step, regions), busy)
+        phases = Phases(found, step, regions)
+        early = [spot for spot in found if isinstance(spot.node, ModuleCall) and not phases.in_step(spot) and phases.of(spot) == "startup"]
+        warm = {id(one) for spot in early for one in spot.path if isinstance(one, CallNode)}
+        warm -= {id(one) for spot in step.forwards for one in spot.path}
+        return cls(trace, naming, found, step, regions, phases, busy, warm, tree)
 
     def events(self, kind: str, key: str = "") -> list[Spot]:
         """Events outside loader workers."""
@@ -47,7 +53,9 @@ class Run:
         if phase == "decode" and frequency.get("per") == "step":
             frequency = {**frequency, "per": "token"}
         frequency.update({} if "guard" not in frequency else {"guard": self.guard(frequency["guard"])})
+        warm = {"_warm": True} if phase == "startup" and any(id(one) in self.warm for one in spot.path) else {}
         return {
+            **warm,
             "phase": phase,
             "frequency": frequency,
             "repeat": repeat_of(spot, self.step),

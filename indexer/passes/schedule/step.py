@@ -119,7 +119,7 @@ def guarded_accumulation(step: Step) -> None:
         return
     optimizer = step.optimizers[0]
     for node in optimizer.below(step.loop):
-        if isinstance(node, BranchNode) and node.period and not any(spot.holds(node) for spot in step.backwards):
+        if isinstance(node, BranchNode) and node.period and node.ranks is None and not any(spot.holds(node) for spot in step.backwards):
             every = as_count(node.period[1])
             if every is None or every > 1:
                 step.accumulate, step.accumulate_branch = every, node
@@ -191,7 +191,7 @@ def inference_step(found: list[Spot], models: list[Spot]) -> Step:
             step.micro, step.loop = step.loop, outer[-1] if outer else None
             if step.micro is not None and step.loop is None:
                 step.units[id(step.micro)] = repeat_unit(step.micro)
-    if step.loop is not None and step.loop.over == "loader":
+    if step.loop is not None and (step.loop.over == "loader" or step.loop.symbol.endswith("DataLoader")):
         step.kind = "batch"
     inner = [loop for spot in step.forwards for loop in loops_below(spot, step.loop)]
     name_units(step)
