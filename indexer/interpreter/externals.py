@@ -91,8 +91,8 @@ class Externals:
 
     def modelled(self, dotted: str) -> bool:
         """A package that tables answer for even where its source is given."""
-        top = dotted.partition(".")[0]
-        return top in ALWAYS_MODELLED or top in self._packages
+        parts = dotted.split(".")
+        return parts[0] in ALWAYS_MODELLED or any(".".join(parts[:end]) in self._packages for end in range(1, len(parts) + 1))
 
     def lineage(self, qname: str) -> list[str]:
         """The class and its modelled bases, nearest first."""

@@ -13,7 +13,7 @@ What the tables ask of the interpreter beyond plain calls, each under ``<class q
 - ``torch.autograd.Function.apply`` with the user's class as args[0];
 - methods of ``torch.nn.Module`` listed here (``to``, ``cuda``, ``compile``, ...) win over the built-in ones;
 - ``__hasattr__`` of an ``Opaque`` (args: object, name), asked by ``hasattr``;
-- ``PACKAGES`` of a table: top-level packages whose names it answers for even where ``--env`` has their source;
+- ``PACKAGES`` of a table: packages (by dotted name) whose names it answers for even where ``--env`` has their source;
 - :func:`cgx.indexer.overlays.transfer.sync` for ``if``/``while``/``assert`` on a tensor ("branch"), ``int``/``float``/``bool``
   ("conversion"), f-strings, ``str``, ``format`` ("print"), op rows with a ``sync``; host tensors give no event.
 """
@@ -91,6 +91,3 @@ OVERLAYS: tuple[ModuleType, ...] = (
     config_tyro,
     config_yacs,
 )
-
-MODELLED: tuple[str, ...] = ("torchvision.datasets", "torchvision.transforms", "torchvision.io")
-"""Packages that the tables answer for even where their source is given: reading it would only find files that are not there."""

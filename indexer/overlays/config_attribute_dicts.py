@@ -6,7 +6,17 @@ from typing import Any
 
 from cgx.indexer.interpreter.stdlib.support import Args, Handler, Kwargs, constant, first, nothing
 from cgx.indexer.interpreter.values import Value
-from cgx.indexer.overlays.config_nodes import ITEMS, Flavour, container, entries, maker, make_node, merge_into, methods, raw
+from cgx.indexer.overlays.config_nodes import (
+    ITEMS,
+    Flavour,
+    container,
+    entries,
+    make_node,
+    maker,
+    merge_into,
+    methods,
+    raw,
+)
 
 PACKAGES = ("easydict", "addict", "munch", "box", "ml_collections")
 

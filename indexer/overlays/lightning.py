@@ -30,7 +30,7 @@ from cgx.indexer.overlays.transfer import ACCELERATORS
 
 AUTHOR = "overlays.lightning"
 TRAINER, MODULE = "lightning.pytorch.Trainer", "lightning.pytorch.LightningModule"
-PACKAGES = ("lightning", "lightning.pytorch", "pytorch_lightning", "lightning.pytorch.trainer.trainer", "lightning.pytorch.core.module",
+PREFIXES = ("lightning", "lightning.pytorch", "pytorch_lightning", "lightning.pytorch.trainer.trainer", "lightning.pytorch.core.module",
             "pytorch_lightning.core.module", "lightning.pytorch.core")  # fmt: skip
 PRECISIONS = {"16-mixed": "float16", "bf16-mixed": "bfloat16", "16": "float16", "bf16": "bfloat16"}
 DEFAULTS: dict[str, Value] = {
@@ -263,7 +263,7 @@ def callback(qname: str) -> Any:
 
 ENTRIES: dict[str, Any] = {}
 BASES: dict[str, tuple[str, ...]] = {MODULE: ("torch.nn.Module",)}
-for _package in PACKAGES:
+for _package in PREFIXES:
     ENTRIES[f"{_package}.Trainer"] = construct
     ENTRIES[f"{_package}.seed_everything"] = nothing
     for _name in ("ModelCheckpoint", "LearningRateMonitor", "EarlyStopping", "RichProgressBar", "TQDMProgressBar"):

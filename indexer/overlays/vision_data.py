@@ -9,6 +9,7 @@ from cgx.indexer.interpreter.values import Opaque, TensorValue, Value
 from cgx.indexer.overlays.arguments import bind, flag, items_of
 
 _T = "torchvision.transforms"
+PACKAGES = ("torchvision.datasets", "torchvision.transforms", "torchvision.io")  # reading them finds only files that are not there
 DATASET = "torch.utils.data.Dataset"
 
 

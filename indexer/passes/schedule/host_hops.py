@@ -26,7 +26,7 @@ def hop_of(spot: Spot) -> str | None:
         return None
     hop = BY_NAME.get(node.qname.rpartition(".")[2])
     outputs = [one for one in node.outputs if isinstance(one, TensorValue)]
-    return hop if hop and all(one.device == "cpu" for one in outputs) else None
+    return hop if hop and all(one.device in ("cpu", None) for one in outputs) else None
 
 
 def data_functions(run: Run) -> list[Node]:
@@ -37,7 +37,7 @@ def data_functions(run: Run) -> list[Node]:
             data = data_of(spot)
             if kind == "data" and data.get("hop") not in SOURCES:
                 continue
-            if kind == "copy" and (data.get("direction") != "H2D" or data.get("carrier")):
+            if kind == "copy" and (data.get("direction") != "H2D" or data.get("carrier") or data.get("factory")):
                 continue
             calls = [one for one in spot.path if isinstance(one, CallNode)]
             found += [one for one in calls[-1:] if not any(one is known for known in found)]
