@@ -55,10 +55,34 @@ def _default(node: ast.expr) -> Value:
     return ast.literal_eval(node)
 
 
+SYNONYMS: dict[str, tuple[str, ...]] = {
+    "axis": ("dim", "dims"), "keepdims": ("keepdim",), "x": ("input",), "a": ("input",), "self": ("input",), "tensor": ("input", "other"), "A": ("input",),
+    "x1": ("input",), "x2": ("other",), "mat2": ("other",), "vec": ("other", "mat2"), "mat": ("mat1",), "batch1": ("mat1",), "batch2": ("mat2",),
+    "split_size": ("split_size_or_sections",), "split_sizes": ("split_size_or_sections",), "sections": ("indices_or_sections",),
+    "indices": ("indices_or_sections", "input"), "tensor_indices_or_sections": ("indices_or_sections",), "axis0": ("dim0",), "axis1": ("dim1",),
+    "values": ("other",), "obj": ("data",), "ndarray": ("input",), "element": ("elements",), "test_element": ("test_elements",),
+    "the_template": ("other",), "weight": ("input",), "sizes": ("size",), "shape": ("size",), "size": ("shape",), "dims": ("dim",), "dim": ("dims",),
+}  # fmt: skip
+"""Other words that torch takes for a parameter (NumPy's, and those of single overloads)."""
+
+
+def _renamed(kwargs: Mapping[str, Value], names: Sequence[str], taken: int) -> dict[str, Value]:
+    """Keyword arguments by the signature's own words."""
+    found = {name: value for name, value in kwargs.items() if name in names}
+    for name, value in kwargs.items():
+        if name in names:
+            continue
+        open_names = [word for word in SYNONYMS.get(name, ()) if word in names and word not in found and names.index(word) >= taken]
+        found[open_names[0] if open_names else name] = value
+    return found
+
+
 def bind(signature: str, args: Sequence[Value], kwargs: Mapping[str, Value]) -> tuple[dict[str, Value], list[Value]]:
     """Arguments by parameter name, and the positional ones that are left over. Lenient: an overload may take more."""
     bound: dict[str, Value] = {}
     rest = list(args)
+    if kwargs:
+        kwargs = _renamed(kwargs, [parameter.name for parameter in parameters(signature)], len(args))
     for parameter in parameters(signature):
         if parameter.star:
             bound[parameter.name] = _star(rest) if rest else _listed(kwargs.get(parameter.name, ()))

@@ -50,6 +50,25 @@ def test_other_names(asked: str, inplace: bool) -> None:
     assert found.inplace is inplace
 
 
+@pytest.mark.parametrize(
+    ("name", "kwargs", "shape"),
+    [
+        ("torch.Tensor.split", {"split_size": [2, 4], "dim": -1}, (3, 2)),
+        ("torch.Tensor.sum", {"axis": 0}, (6,)),
+        ("torch.Tensor.mean", {"dim": 1, "keepdims": True}, (3, 1)),
+        ("torch.Tensor.permute", {"dims": (1, 0)}, (6, 3)),
+        ("torch.Tensor.reshape", {"shape": (2, 9)}, (2, 9)),
+        ("torch.Tensor.view", {"size": (2, 9)}, (2, 9)),
+        ("torch.Tensor.mm", {"mat2": TensorValue((6, 5), "float32", "cpu")}, (3, 5)),
+    ],
+)
+def test_other_words_for_a_parameter(name: str, kwargs: dict[str, object], shape: tuple[int, ...]) -> None:
+    row = find(name)
+    assert row is not None
+    result = row.call([TensorValue((3, 6), "float32", "cpu")], kwargs)
+    assert (result[0] if isinstance(result, tuple) else result).shape == shape
+
+
 def test_kernel_packages_are_opaque() -> None:
     found = find("torch.ops.my_extension.fused_thing")
     assert found is not None and found.opaque and found.name == "torch.ops.my_extension.fused_thing"
