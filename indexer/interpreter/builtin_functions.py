@@ -693,7 +693,7 @@ ENTRIES: dict[str, Handler] = {
     "builtins.iterator.__iter__": lambda interp, site, args, kwargs: args[0].attrs["rest"],
 }
 TYPES = frozenset(
-    "int float complex bool str bytes list tuple set frozenset dict object type range slice bytearray memoryview NoneType property staticmethod classmethod".split()
+    ["int", "float", "complex", "bool", "str", "bytes", "list", "tuple", "set", "frozenset", "dict", "object", "type", "range", "slice", "bytearray", "memoryview", "NoneType", "property", "staticmethod", "classmethod"]
 )
 EXCEPTIONS = frozenset(name for name, value in vars(builtins).items() if isinstance(value, type) and issubclass(value, BaseException))
 CONSTANTS: dict[str, Value] = {"NotImplemented": External("NotImplemented"), "Ellipsis": ..., "__debug__": True}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from cgx.indexer.interpreter import operators
@@ -14,18 +14,13 @@ from cgx.indexer.interpreter.values import (
     MISSING,
     ByRank,
     DictValue,
-    FunctionValue,
-    GeneratorValue,
     ListValue,
     LoopContext,
-    ModuleInstance,
     Sequence,
-    SetValue,
     TensorValue,
     Unknown,
     Value,
 )
-from cgx.indexer.ops.dims import Dim
 
 if TYPE_CHECKING:
     from cgx.indexer.interpreter.interp import Interp

@@ -31,6 +31,7 @@ from cgx.indexer.interpreter.values import (
 from cgx.indexer.ops import attributes as tensor_attributes
 from cgx.indexer.ops import registry
 from cgx.indexer.ops.rows import Defaults
+
 try:
     from cgx.indexer.ops.names import TORCH_VERSION, torch_name
 except ImportError:
@@ -41,8 +42,7 @@ except ImportError:
 Args = list[Value]
 Kwargs = dict[str, Value]
 DTYPES = frozenset(
-    """float16 float32 float64 bfloat16 int8 int16 int32 int64 uint8 uint16 uint32 uint64 bool complex32 complex64 complex128
-    float8_e4m3fn float8_e5m2 float8_e4m3fnuz float8_e5m2fnuz float8_e8m0fnu float4_e2m1fn_x2 quint8 qint8 qint32""".split()
+    ["float16", "float32", "float64", "bfloat16", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "bool", "complex32", "complex64", "complex128", "float8_e4m3fn", "float8_e5m2", "float8_e4m3fnuz", "float8_e5m2fnuz", "float8_e8m0fnu", "float4_e2m1fn_x2", "quint8", "qint8", "qint32"]
 )
 DTYPE_ALIASES = {"float": "float32", "half": "float16", "double": "float64", "int": "int32", "long": "int64", "short": "int16", "cfloat": "complex64", "cdouble": "complex128"}
 PREFIXES = (
@@ -511,11 +511,10 @@ def _tables() -> list[ModuleType]:
     return [*OVERLAYS, torch_basics, core_library, *stdlib.TABLES]
 
 
-BUILTIN_KINDS = frozenset("str bytes int float bool complex range tuple list dict set generator object namedtuple slice deque".split())
+BUILTIN_KINDS = frozenset(["str", "bytes", "int", "float", "bool", "complex", "range", "tuple", "list", "dict", "set", "generator", "object", "namedtuple", "slice", "deque"])
 QUIET_BASES = frozenset(
-    """object abc.ABC typing.Generic typing.Protocol enum.Enum torch.autograd.Function torch.utils.data.Dataset
-    torch.utils.data.IterableDataset Exception ValueError RuntimeError threading.local logging.Logger nn.Module""".split()
+    ["object", "abc.ABC", "typing.Generic", "typing.Protocol", "enum.Enum", "torch.autograd.Function", "torch.utils.data.Dataset", "torch.utils.data.IterableDataset", "Exception", "ValueError", "RuntimeError", "threading.local", "logging.Logger", "nn.Module"]
 )
 ALWAYS_MODELLED: frozenset[str] = frozenset({"torch", "numpy", "tqdm", "einops"})
 LIBRARIES: frozenset[str] = frozenset({"typing_extensions"})
-NUMPY_ARRAYS = frozenset("copy reshape astype transpose flatten ravel squeeze repeat clip round sum mean max min std var view".split())
+NUMPY_ARRAYS = frozenset(["copy", "reshape", "astype", "transpose", "flatten", "ravel", "squeeze", "repeat", "clip", "round", "sum", "mean", "max", "min", "std", "var", "view"])

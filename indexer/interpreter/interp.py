@@ -14,7 +14,16 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from cgx.errors import Fault, UserError
-from cgx.indexer.interpreter import attributes, builtin_functions, classes, functions, imports, items, nn_module, operators
+from cgx.indexer.interpreter import (
+    attributes,
+    builtin_functions,
+    classes,
+    functions,
+    imports,
+    items,
+    nn_module,
+    operators,
+)
 from cgx.indexer.interpreter.conversion import Conversion
 from cgx.indexer.interpreter.expressions import EVALUATE, FrameFunction
 from cgx.indexer.interpreter.externals import Externals
@@ -29,6 +38,7 @@ from cgx.indexer.interpreter.settings import Settings
 from cgx.indexer.interpreter.signals import Raised, StopRun
 from cgx.indexer.interpreter.sources import Sources
 from cgx.indexer.interpreter.statements import EXECUTE
+from cgx.indexer.interpreter.trace import ModuleCall
 from cgx.indexer.interpreter.trail import Trail
 from cgx.indexer.interpreter.values import (
     MISSING,
@@ -145,6 +155,9 @@ class Interp(Recorder, Externals, Conversion, Guards, ModuleCalls, Memo):
 
     def fault(self, error: BaseException, site: Site) -> None:
         """Our own bug: recorded, fatal under --strict. What the statement would have bound is unknown."""
+        for open_node in self.stack:
+            if isinstance(open_node, ModuleCall):
+                open_node.complete = False
         self.trace.faults.append((str(site.anchor), f"{type(error).__name__}: {error}"))
         if self.options.strict:
             raise Fault(f"{type(error).__name__}: {error}", str(site.anchor)) from error
@@ -447,6 +460,7 @@ class Interp(Recorder, Externals, Conversion, Guards, ModuleCalls, Memo):
         return Unknown(name, reason, site.anchor if site is not None else None, hint)
 
     def note_raise(self, error: Raised, where: str) -> None:
+        self.trace.incomplete |= not where.startswith("import of")
         name = f"{where}: {error.kind}{': ' + error.message if error.message else ''}"
         self.note_unknown(Unknown(name, "error", error.anchor, settle=("--env", where)))
 

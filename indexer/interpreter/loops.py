@@ -228,7 +228,7 @@ def widen(interp: Interp, change: Change, loop: LoopNode) -> Value:
             return MISSING
         if before.reason == "loop-carried":
             return MISSING
-    if isinstance(before, bool | str) and type(after) is type(before) or before is None or after is None:
+    if (isinstance(before, bool | str) and type(after) is type(before)) or before is None or after is None:
         joined = join(before, after, "another iteration", loop.anchor, name)
         return MISSING if joined is before else joined
     numbers = (int, float, Dim, Unknown)

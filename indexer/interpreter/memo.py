@@ -90,11 +90,11 @@ class Memo:
         for reading in self.readings:
             reading.reads.setdefault((id(owner), name), (owner, name, value))
 
-    def remembered(self: Any, module: ModuleInstance, args: list[Value], kwargs: dict[str, Value]) -> tuple[Any, Entry | None]:
-        """(key of the call, an earlier call that stands for it)."""
+    def remembered(self: Any, module: ModuleInstance, args: list[Value], kwargs: dict[str, Value], place: Any) -> tuple[Any, Entry | None]:
+        """(key of the call, an earlier call that stands for it). ``place``: where it is called, for what runs without source."""
         flags = self.flags
         key = (
-            id(module.cls), tuple(value_key(arg) for arg in args), tuple((name, value_key(value)) for name, value in kwargs.items()),
+            id(module.cls), place, tuple(value_key(arg) for arg in args), tuple((name, value_key(value)) for name, value in kwargs.items()),
             flags.get("grad"), flags.get("autocast"), id(flags.get("stream")), flags.get("default_dtype"), flags.get("default_device"),
             tuple(sorted(self.assumptions.items())),
         )  # fmt: skip

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence as Seq
+from collections.abc import Callable, Iterator
+from collections.abc import Sequence as Seq
 from contextlib import contextmanager
 from typing import Any
 
 from cgx.indexer.interpreter import nn_module
 from cgx.indexer.interpreter.memo import layer_value
 from cgx.indexer.interpreter.scopes import Frame, Scope, Site
+from cgx.indexer.interpreter.signals import Raised
 from cgx.indexer.interpreter.sources import Code
 from cgx.indexer.interpreter.trace import LoopNode, ModuleCall, OpNode, ScopeNode
 from cgx.indexer.interpreter.values import (
@@ -28,7 +30,6 @@ from cgx.indexer.interpreter.values import (
     Value,
 )
 from cgx.model.anchors import Anchor
-
 
 Args = list[Value]
 Kwargs = dict[str, Value]
@@ -111,7 +112,7 @@ class ModuleCalls:
         if isinstance(forward, Native) and "row" in module.cls.info and not module.hooks:
             with self.inside(node, keep=True):
                 return self.call(forward, [module, *args], kwargs, site)
-        key, entry = (None, None) if module.hooks else self.remembered(module, args, kwargs)
+        key, entry = (None, None) if module.hooks else self.remembered(module, args, kwargs, site.anchor if isinstance(forward, Native) else None)
         if entry is not None:
             self.emit(node)
             return self.replay(entry, module, node, args, kwargs)
@@ -120,7 +121,7 @@ class ModuleCalls:
             self.note_read(module, "__class__", module.cls)
             self.forward_depth += 1
             try:
-                with self.inside(node, keep=True):
+                with self.ending_early(node), self.inside(node, keep=True):
                     given, named = self._pre_hooks(module, args, kwargs, site)
                     callee = forward if home is None else BoundMethod(forward, module, home)
                     result = self.call(callee, given, named, site)
@@ -137,6 +138,15 @@ class ModuleCalls:
             only = node.children[0]
             if type(only).__name__ == "CallNode" and getattr(only, "target", None) == node.anchor:
                 node.children = only.children
+
+    @contextmanager
+    def ending_early(self, node: ModuleCall) -> Iterator[None]:
+        """Marks the call where an abstract exception leaves it."""
+        try:
+            yield
+        except Raised:
+            node.complete = False
+            raise
 
     def _no_forward(self: Any, module: ModuleInstance, args: Args, kwargs: Kwargs, site: Site) -> Value:
         found = self.external_method(module, "forward", args, kwargs, site)
@@ -177,6 +187,10 @@ class ModuleCalls:
 
     def run_layer(self: Any, owner: ModuleInstance, row: Any, args: Args, kwargs: Kwargs, site: Site, method: str = "forward") -> Value:
         """The forward of a torch layer that a row describes: its ops, at the line that called the layer."""
+        own = owner.cls.lookup("_conv_forward") if method == "forward" else None
+        if isinstance(own, FunctionValue) and args:
+            tables = [owner.parameters.get("weight"), owner.parameters.get("bias")]
+            return self.call(BoundMethod(own, owner, own.owner), [args[0], *tables], {}, site)
         self.note_read(owner, "__layer__", layer_value(owner) if self.readings else None)
         attrs = {name: self.export(value) for name, value in owner.attrs.items() if not name.startswith("__cgx")}
         attrs["training"] = owner.training

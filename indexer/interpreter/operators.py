@@ -389,7 +389,7 @@ def equality(interp: Interp, left: Value, right: Value) -> bool | None:
     if isinstance(left, SetValue) and isinstance(right, SetValue):
         inside = [any(same(a, b) for b in right.items) for a in left.items]
         return len(left.items) == len(right.items) and all(inside)
-    if isinstance(left, Device) and isinstance(right, str) or isinstance(left, str) and isinstance(right, Device):
+    if (isinstance(left, Device) and isinstance(right, str)) or (isinstance(left, str) and isinstance(right, Device)):
         return None
     if isinstance(left, Instance) and isinstance(right, Instance) and left.cls is right.cls and left.cls.info.get("dataclass"):
         answers = [equality(interp, left.attrs.get(k), right.attrs.get(k)) for k in left.cls.info["dataclass"]]

@@ -19,13 +19,11 @@ from cgx.indexer.interpreter.signals import BREAK, CONTINUE, RETURN, Raised
 from cgx.indexer.interpreter.trace import BranchNode
 from cgx.indexer.interpreter.trail import Change
 from cgx.indexer.interpreter.values import (
-    MISSING,
     Alternatives,
     ByRank,
     ClassValue,
     External,
     Instance,
-    ListValue,
     Unknown,
     Value,
 )

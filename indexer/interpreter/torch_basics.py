@@ -211,8 +211,7 @@ def _tree_map(interp: Interp, site: Site, args: Args, kwargs: Kwargs) -> Value:
     return walk(tree)
 
 
-INITS = """uniform_ normal_ constant_ ones_ zeros_ eye_ dirac_ xavier_uniform_ xavier_normal_ kaiming_uniform_ kaiming_normal_
-trunc_normal_ orthogonal_ sparse_ xavier_uniform kaiming_normal normal constant""".split()
+INITS = ["uniform_", "normal_", "constant_", "ones_", "zeros_", "eye_", "dirac_", "xavier_uniform_", "xavier_normal_", "kaiming_uniform_", "kaiming_normal_", "trunc_normal_", "orthogonal_", "sparse_", "xavier_uniform", "kaiming_normal", "normal", "constant"]
 ENTRIES: dict[str, Handler] = {
     "torch.nn.Parameter": _parameter,
     "torch.nn.parameter.Parameter": _parameter,

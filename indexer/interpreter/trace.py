@@ -54,6 +54,7 @@ class ModuleCall(Node):
     training: Any = True
     grad: bool = True  # False under no_grad or inference_mode
     autocast: str | None = None
+    complete: bool = True  # False where an exception or a fault of ours ended it early: what it did not call is not known
 
 
 @dataclass(eq=False, slots=True)
@@ -146,3 +147,4 @@ class Trace:
     world_size: int = 1
     model_roots: list[ModuleInstance] = field(default_factory=list)
     plan: Any = None  # the launch plan, for jobs
+    incomplete: bool = False  # an abstract exception ended the run or a forward: what did not run is not known

@@ -62,6 +62,10 @@ class Idle:
         draft.children = self._below(module, place)
         return [draft]
 
+    def claim_nothing(self) -> None:
+        """A call ended early: whether what was not called runs is not known."""
+        self._claims = False
+
     def unreached(self, roots: Sequence[ModuleInstance]) -> list[Draft]:
         """The trees of models that were built, where the step was not reached: whether they run is not known."""
         self._claims = False
