@@ -41,7 +41,9 @@ def is_node(value: Value) -> bool:
     return isinstance(value, Opaque) and ITEMS in value.attrs
 
 
-def make_node(flavour: Flavour, table: Any, anchor: Anchor | None = None, parent: Opaque | None = None, cls: Value = None) -> Opaque:
+def make_node(
+    flavour: Flavour, table: Any, anchor: Anchor | None = None, parent: Opaque | None = None, cls: Value = None
+) -> Opaque:
     """A node from a mapping; mappings inside become nodes too."""
     node = Opaque(flavour.qname, {ITEMS: DictValue(), INFO: Info(flavour, parent, cls)}, anchor)
     rows = table.items if isinstance(table, DictValue) else table
@@ -226,13 +228,21 @@ def _setdefault(interp: Any, site: Any, args: Args, kwargs: Kwargs) -> Value:
 
 
 def _contains(interp: Any, site: Any, args: Args, kwargs: Kwargs) -> Value:
-    return _hasattr(interp, site, args, kwargs) if not isinstance(args[1], Unknown) else derived(site, [args[1]], "bool")
+    return (
+        _hasattr(interp, site, args, kwargs) if not isinstance(args[1], Unknown) else derived(site, [args[1]], "bool")
+    )
 
 
 def _update(interp: Any, site: Any, args: Args, kwargs: Kwargs) -> Value:
     given: dict[Any, Value] = {}
     for source in args[1:]:
-        rows = entries(interp, source, site) if is_node(source) else source.items if isinstance(source, DictValue) else None
+        rows = (
+            entries(interp, source, site)
+            if is_node(source)
+            else source.items
+            if isinstance(source, DictValue)
+            else None
+        )
         if rows is None:
             interp.trail.set(args[0].attrs[ITEMS], "open", True)
         else:

@@ -54,7 +54,9 @@ class OmegaYaml(SafeYaml):
 
 OmegaYaml.add_implicit_resolver(
     "tag:yaml.org,2002:float",
-    re.compile(r"^(?:[-+]?[0-9][0-9_]*\.[0-9_]*(?:[eE][-+]?[0-9]+)?|[-+]?[0-9][0-9_]*[eE][-+]?[0-9]+|[-+]?\.[0-9][0-9_]*(?:[eE][-+]?[0-9]+)?|[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN))$"),
+    re.compile(
+        r"^(?:[-+]?[0-9][0-9_]*\.[0-9_]*(?:[eE][-+]?[0-9]+)?|[-+]?[0-9][0-9_]*[eE][-+]?[0-9]+|[-+]?\.[0-9][0-9_]*(?:[eE][-+]?[0-9]+)?|[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN))$"
+    ),
     list("-+0123456789."),
 )
 
@@ -136,7 +138,11 @@ def select(interp: Any, node: Opaque, path: str, site: Any) -> Value:
             value = read(interp, value, part, site)
             if value is MISSING and is_node(start):
                 return Unknown("${" + path + "}", "missing-file", site.anchor)
-        elif isinstance(value, ListValue) and part.lstrip("-").isdigit() and -len(value.items) <= int(part) < len(value.items):
+        elif (
+            isinstance(value, ListValue)
+            and part.lstrip("-").isdigit()
+            and -len(value.items) <= int(part) < len(value.items)
+        ):
             value = value.items[int(part)]
         else:
             return Unknown("${" + path + "}", "missing-file", site.anchor)
@@ -225,7 +231,11 @@ def to_node(interp: Any, value: Value, site: Any) -> Value:
         node = make_node(FLAVOUR, made, site.anchor, None, cls)
         node.attrs[ITEMS].open = isinstance(value, DictValue) and value.open
         return node
-    return from_python([make_node(FLAVOUR, item, site.anchor) if isinstance(item, dict) else item for item in made] if isinstance(made, list) else made)
+    return from_python(
+        [make_node(FLAVOUR, item, site.anchor) if isinstance(item, dict) else item for item in made]
+        if isinstance(made, list)
+        else made
+    )
 
 
 def dotlist(interp: Any, words: list[Value], site: Any) -> Value:
@@ -340,7 +350,11 @@ def _to_object(interp: Any, site: Any, args: Args, kwargs: Kwargs) -> Value:
     value = args[0]
     cls = value.attrs[INFO].cls if is_node(value) else None
     plain = container(interp, value, site)
-    return make_record(interp, cls, plain.items, site) if isinstance(cls, ClassValue) and isinstance(plain, DictValue) else plain
+    return (
+        make_record(interp, cls, plain.items, site)
+        if isinstance(cls, ClassValue) and isinstance(plain, DictValue)
+        else plain
+    )
 
 
 def _select(interp: Any, site: Any, args: Args, kwargs: Kwargs) -> Value:
@@ -349,7 +363,9 @@ def _select(interp: Any, site: Any, args: Args, kwargs: Kwargs) -> Value:
         return derived(site, args)
     found = select(interp, args[0], path, site)
     absent = isinstance(found, Unknown) and found.name == "${" + path + "}"
-    return kwargs.get("default", args[2] if len(args) > 2 else None) if absent and not args[0].attrs[ITEMS].open else found
+    return (
+        kwargs.get("default", args[2] if len(args) > 2 else None) if absent and not args[0].attrs[ITEMS].open else found
+    )
 
 
 def _update(interp: Any, site: Any, args: Args, kwargs: Kwargs) -> Value:
@@ -423,5 +439,7 @@ ENTRIES: dict[str, Handler] = {
     "omegaconf.II": lambda interp, site, args, kwargs: "${" + str(args[0]) + "}",
     "omegaconf.SI": lambda interp, site, args, kwargs: args[0],
 }
-BASES: dict[str, tuple[str, ...]] = {NODE: ("omegaconf.dictconfig.DictConfig", "omegaconf.Container", "omegaconf.base.Container")}
+BASES: dict[str, tuple[str, ...]] = {
+    NODE: ("omegaconf.dictconfig.DictConfig", "omegaconf.Container", "omegaconf.base.Container")
+}
 CONSTANTS: dict[str, Value] = {"omegaconf.MISSING": UNSET}
