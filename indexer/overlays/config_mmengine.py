@@ -260,6 +260,11 @@ def _lazy_overrides(interp: Any, site: Any, args: Args, kwargs: Kwargs) -> Value
     return args[0]
 
 
+def _new_action(package: str) -> Handler:
+    return lambda interp, site, args, kwargs: Opaque(f"{package}.DictAction", dict(kwargs), site.anchor)
+
+
+ACTIONS = ("mmengine", "mmengine.config", "mmcv")
 CONFIGS = ("mmengine.Config", "mmengine.config.Config", "mmcv.Config", "mmcv.utils.Config")
 ENTRIES: dict[str, Handler] = {
     **methods(NODE),
@@ -269,7 +274,8 @@ ENTRIES: dict[str, Handler] = {
     f"{NODE}.to_dict": lambda interp, site, args, kwargs: container(interp, args[0], site),
     f"{NODE}.dump": nothing,
     f"{NODE}.pretty_text": lambda interp, site, args, kwargs: Unknown(site.text, "unsupported", site.anchor, "str"),
-    **{f"{package}.DictAction.__call__": _dict_action for package in ("mmengine", "mmengine.config", "mmcv")},
+    **{f"{package}.DictAction": _new_action(package) for package in ACTIONS},
+    **{f"{package}.DictAction.__call__": _dict_action for package in ACTIONS},
     "detectron2.config.LazyConfig.load": _lazy_load,
     "detectron2.config.lazy.LazyConfig.load": _lazy_load,
     "detectron2.config.LazyConfig.apply_overrides": _lazy_overrides,
@@ -284,5 +290,5 @@ ENTRIES: dict[str, Handler] = {
 }
 BASES: dict[str, tuple[str, ...]] = {
     NODE: ("dict", "mmengine.Config", "mmengine.config.Config", "mmengine.ConfigDict"),
-    **{f"{package}.DictAction": ("argparse.Action",) for package in ("mmengine", "mmengine.config", "mmcv")},
+    **{f"{package}.DictAction": ("argparse.Action",) for package in ACTIONS},
 }
