@@ -178,6 +178,8 @@ def _module_special(interp: Interp, owner: ModuleInstance, name: str) -> Value:
         return DictValue(owner.buffers)
     if name in ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_non_persistent_buffers_set", "_state_dict_hooks"):
         return DictValue(open=True)
+    if owner.wrappers and name not in ("forward", "__call__") and any(interp.handlers(f"torch.nn.Module.{name}")):
+        return BoundMethod(External(f"torch.nn.Module.{name}"), owner)  # what a wrapper in place adds, fully_shard for one
     return MISSING
 
 

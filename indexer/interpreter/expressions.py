@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from cgx.indexer.interpreter import operators
+from cgx.indexer.interpreter.blocks import note_period
 from cgx.indexer.interpreter.joins import join
 from cgx.indexer.interpreter.scopes import Frame, Scope, Site
 from cgx.indexer.interpreter.trace import BranchNode
@@ -453,8 +454,8 @@ EVALUATE: dict[type[ast.AST], Callable[[Any, Any, Any], Value]] = {
     ast.Call: call,
     ast.BinOp: binop,
     ast.UnaryOp: unaryop,
-    ast.BoolOp: boolop,
-    ast.Compare: compare,
+    ast.BoolOp: lambda interp, node, frame: note_period(interp, node, boolop(interp, node, frame), frame),
+    ast.Compare: lambda interp, node, frame: note_period(interp, node, compare(interp, node, frame), frame),
     ast.IfExp: ifexp,
     ast.Subscript: subscript,
     ast.Slice: slice_,

@@ -6,6 +6,7 @@ import ast
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from cgx.indexer.interpreter.blocks import run_block
 from cgx.indexer.interpreter.classes import qualify
 from cgx.indexer.interpreter.joins import join
 from cgx.indexer.interpreter.scopes import Frame, Scope, Site
@@ -144,11 +145,8 @@ def run_body(interp: Interp, func: FunctionValue, frame: Frame, site: Site) -> V
             if isinstance(func.node, ast.Lambda):
                 return interp.eval(func.node.body, frame)
             result: Value = None
-            for statement in func.node.body:
-                signal = interp.exec(statement, frame)
-                if signal is not None:
-                    result = frame.result if signal == RETURN else None
-                    break
+            if run_block(interp, func.node.body, frame) == RETURN:
+                result = frame.result
             for condition, value in reversed(frame.returns):
                 result = join(value, result, condition, node.target, func.name)
             return result

@@ -10,6 +10,7 @@ import ast
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from cgx.indexer.interpreter.blocks import run_block
 from cgx.indexer.interpreter.joins import join, same
 from cgx.indexer.interpreter.scopes import Frame, Site
 from cgx.indexer.interpreter.signals import BREAK, RETURN, StopConsumer
@@ -88,11 +89,7 @@ def _element(items: list[Value], loop: LoopNode) -> Value:
 
 
 def _block(interp: Interp, body: list[ast.stmt], frame: Frame) -> Signal:
-    for statement in body:
-        signal = interp.exec(statement, frame)
-        if signal is not None:
-            return signal
-    return None
+    return run_block(interp, body, frame)
 
 
 # ------------------------------------------------------------------ per index

@@ -74,6 +74,7 @@ class Frame:
     early_exit: bool = False  # an undecided break or return inside the innermost loop
     handled: list[Any] = field(default_factory=list)  # exceptions being handled, for a bare raise
     statement: ast.stmt | None = None  # the assignment that runs
+    rest: Any = None  # the branch that the rest of the block is in, after a side of an undecided `if` has left
 
     @property
     def path(self) -> str:

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from cgx.indexer.interpreter import operators
+from cgx.indexer.interpreter.blocks import holds_in_period, noted_period, rest_of, run_block
 from cgx.indexer.interpreter.classes import make_class
 from cgx.indexer.interpreter.joins import join
 from cgx.indexer.interpreter.loops import exec_for, exec_while
@@ -36,11 +37,7 @@ Signal = str | None
 
 
 def block(interp: Interp, body: list[ast.stmt], frame: Frame) -> Signal:
-    for statement in body:
-        signal = interp.exec(statement, frame)
-        if signal is not None:
-            return signal
-    return None
+    return run_block(interp, body, frame)
 
 
 def expr(interp: Interp, node: ast.Expr, frame: Frame) -> Signal:
@@ -114,10 +111,11 @@ def undecided(interp: Interp, node: ast.If, test: Value, frame: Frame) -> Signal
     text = frame.code.text(node.test)
     anchor = frame.anchor(node.test)
     interp.note_unknown(test)
-    period = interp.period(node.test, frame)
+    period = interp.period(node.test, frame) or noted_period(test)
+    in_period = holds_in_period(node.test)
     outcomes: list[tuple[str, Value, dict[Any, Change], Raised | None]] = []
     for body, holds in ((node.body, True), (node.orelse, False)):
-        branch = BranchNode(anchor, text if holds else f"not ({text})", period=period if holds else None)
+        branch = BranchNode(anchor, text if holds else f"not ({text})", period=period if holds is in_period else None)
         interp.trail.begin()
         error: Raised | None = None
         signal: Signal = None
@@ -161,6 +159,8 @@ def undecided(interp: Interp, node: ast.If, test: Value, frame: Frame) -> Signal
         interp.trail.apply(stays[2])
         interp.assume_rest(test, leaves is outcomes[1], frame)
     frame.result = stays[1]
+    if leaves[0] in (RETURN, CONTINUE):
+        frame.rest = rest_of(interp, node, test, leaves is outcomes[0], frame)
     return stays[0] or None
 
 

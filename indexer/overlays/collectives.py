@@ -103,8 +103,16 @@ def issue(interp: Any, row: CollectiveRow, bound: dict[str, Value], site: Any, *
     return interp.event(
         "collective", site, author=AUTHOR, collective=row.collective, issued_by="call", async_op=asked, group=text or None,
         parallelism=parallelism_of(group, text), blocking=not asked, what=argument_text(site, row.signature.split().index(row.tensor), row.tensor)
-        if row.tensor else "", bytes=tensor_bytes(tensor) if isinstance(tensor, TensorValue) else None, default_group=group is None and not text, **more,
+        if row.tensor else "", bytes=tensor_bytes(tensor) if isinstance(tensor, TensorValue) else None, default_group=whole_world(interp, group, text), **more,
     )  # fmt: skip
+
+
+def whole_world(interp: Any, group: Value, text: str) -> bool:
+    """No group is given, or one of all ranks."""
+    if group is None:
+        return not text
+    listed = items_of(group)
+    return listed is not None and len(listed) == interp.world.size
 
 
 def explicit(row: CollectiveRow) -> Callable[..., Value]:

@@ -22,7 +22,7 @@ from cgx.indexer.interpreter.values import (
     Value,
 )
 from cgx.indexer.overlays.ddp import DDP
-from cgx.indexer.overlays.transfer import ACCELERATORS, blocks, move_module, tensor_bytes
+from cgx.indexer.overlays.transfer import ACCELERATORS, all_modules, blocks, move_module, tensor_bytes
 from cgx.indexer.overlays.wrappers import has_buffers, inner
 
 
@@ -123,9 +123,11 @@ def optional(interp: Any, owner: Value, name: str, site: Any) -> Value:
 
 
 def set_mode(interp: Any, model: Value, training: bool, site: Any) -> None:
+    """``model.train()`` or ``model.eval()``, for the module and all below it."""
     target = inner(model)
-    if isinstance(target, ModuleInstance):
-        interp.call(interp.getattr(target, "train" if training else "eval", site), [], {}, site)
+    for one in all_modules(target) if isinstance(target, ModuleInstance) else ():
+        if one.training is not training:
+            interp.trail.set(one, "training", training)
 
 
 def backward(interp: Any, loss: Value, site: Any, author: str) -> None:

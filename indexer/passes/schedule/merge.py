@@ -13,12 +13,19 @@ GATHERED = frozenset({"repeat", "called_from", "module", "bytes"})
 INDEX = re.compile(r"(?<![^.])\d+(?![^.])")
 
 
+OFTEN = {"token": 0, "denoising step": 0, "micro-step": 1, "step": 1, "request": 1}
 PERIODIC, ONE_OFF = ("evaluation", "checkpoint"), ("startup", "teardown")
 
 
 def in_run_order(rows: list[tuple[int, dict[str, Any]]]) -> list[dict[str, Any]]:
-    """Folded rows in the order of the run; what a warm-up of the step does (``_warm``) comes last."""
-    ordered = sorted(rows, key=lambda pair: (bool(pair[1].get("_warm")), pair[0]))
+    """Folded rows: startup, then what runs most often first, each in run order; a warm-up of the step (``_warm``) comes last."""
+
+    def place(pair: tuple[int, dict[str, Any]]) -> tuple[bool, int, int]:
+        row = pair[1]
+        often = -1 if row.get("phase") == "startup" else OFTEN.get(row.get("frequency", {}).get("per"), 2)
+        return (bool(row.get("_warm")), often, pair[0])
+
+    ordered = sorted(rows, key=place)
     return merged([{key: value for key, value in row.items() if key != "_warm"} for _, row in ordered])
 
 

@@ -1,0 +1,70 @@
+"""Blocks of statements, and what holds for the rest of one after a branch in it has left."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING, Any
+
+from cgx.indexer.interpreter.trace import BranchNode
+from cgx.indexer.interpreter.values import Unknown, Value
+
+if TYPE_CHECKING:
+    from cgx.indexer.interpreter.interp import Interp
+    from cgx.indexer.interpreter.scopes import Frame
+
+PERIOD = "%"  # first character of a guard that is a period: "%every%counter"
+
+
+def run_block(interp: Interp, body: list[ast.stmt], frame: Frame) -> str | None:
+    """Statements in order. After ``if c: continue`` (or ``return``) the others run only where ``c`` does not hold."""
+    for index, statement in enumerate(body):
+        signal = interp.exec(statement, frame)
+        if signal is not None:
+            frame.rest = None
+            return signal
+        rest, frame.rest = frame.rest, None
+        if rest is not None and index + 1 < len(body):
+            with interp.inside(rest):
+                return run_block(interp, body[index + 1 :], frame)
+    return None
+
+
+def negated(text: str) -> str:
+    """``not (c)`` for ``c``, and back."""
+    if text.startswith("not (") and text.endswith(")"):
+        return text[5:-1]
+    return text[4:] if text.startswith("not ") and " and " not in text and " or " not in text else f"not ({text})"
+
+
+def holds_in_period(test: ast.expr) -> bool:
+    """Whether the condition is true once a period, not all the time but then: ``i % n == 0`` against ``i % n != 0``."""
+    if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+        return not holds_in_period(test.operand)
+    return not (isinstance(test, ast.Compare) and isinstance(test.ops[0], ast.NotEq))
+
+
+def note_period(interp: Any, node: ast.expr, value: Value, frame: Frame) -> Value:
+    """An undecided ``counter % every == rest`` keeps its period, for the branch that asks it later under another name."""
+    if isinstance(value, Unknown) and not value.guard and interp.loops and not interp.forward_depth:
+        found = interp.period(node, frame)
+        if found is not None and isinstance(found[1], int) and not isinstance(found[1], bool):
+            value.guard = f"{PERIOD}{found[1]}{PERIOD}{found[0]}"
+    return value
+
+
+def noted_period(value: Value) -> tuple[str, int] | None:
+    """(counter, every) of a value that :func:`note_period` saw."""
+    if not isinstance(value, Unknown) or not value.guard.startswith(PERIOD):
+        return None
+    _, every, counter = value.guard.split(PERIOD, 2)
+    return counter, int(every)
+
+
+def rest_of(interp: Any, node: ast.If, test: Value, leaves_true: bool, frame: Frame) -> BranchNode | None:
+    """The branch that the statements after ``node`` are in, where one side of it left the block. None inside a model."""
+    if interp.forward_depth or interp.constructing_stack:
+        return None
+    text = frame.code.text(node.test)
+    period = interp.period(node.test, frame) or noted_period(test)
+    fits = holds_in_period(node.test) is not leaves_true
+    return BranchNode(frame.anchor(node.test), negated(text) if leaves_true else text, period=period if fits else None)
