@@ -238,6 +238,10 @@ def _issubclass(interp: Interp, site: Site, args: Args, kwargs: Kwargs) -> Value
     return True if True in answers else interp.unknown(site.text, "missing-module", site, "bool") if None in answers else False
 
 
+def _no_attribute(error: Raised) -> bool:
+    return error.kind == "AttributeError"
+
+
 def _getattr(interp: Interp, site: Site, args: Args, kwargs: Kwargs) -> Value:
     owner, name = args[0], args[1]
     if operators.several(name):
@@ -249,7 +253,8 @@ def _getattr(interp: Interp, site: Site, args: Args, kwargs: Kwargs) -> Value:
     if isinstance(owner, External) and interp.has_external(f"{owner.qname}.{name}") is False:
         return args[2]
     try:
-        found = interp.getattr(owner, name, site)
+        with interp.catching(_no_attribute):
+            found = interp.getattr(owner, name, site)
     except Raised as error:
         if error.kind == "AttributeError":
             return args[2]
@@ -276,7 +281,8 @@ def _hasattr(interp: Interp, site: Site, args: Args, kwargs: Kwargs) -> Value:
     if isinstance(owner, TensorValue | ListValue | DictValue | SetValue | tuple | str | int | float | Sequence | GeneratorValue | type(None)):
         return interp.has_builtin_attribute(owner, name)
     try:
-        found = interp.getattr(owner, name, site)
+        with interp.catching(_no_attribute):
+            found = interp.getattr(owner, name, site)
     except Raised as error:
         if error.kind == "AttributeError":
             return False
@@ -538,7 +544,8 @@ def _iterator_next(interp: Interp, site: Site, args: Args, kwargs: Kwargs) -> Va
 
 def _next(interp: Interp, site: Site, args: Args, kwargs: Kwargs) -> Value:
     try:
-        return interp.next(args[0], site)
+        with interp.catching(lambda error: len(args) > 1 and error.kind == "StopIteration"):
+            return interp.next(args[0], site)
     except Raised as error:
         if len(args) > 1 and error.kind == "StopIteration":
             return args[1]

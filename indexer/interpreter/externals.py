@@ -420,6 +420,8 @@ class Externals:
         numpy = bool(inputs) and all(value.library == "numpy" for value in inputs)
         if row is None:
             return self._unknown_op(qname, inputs, site)
+        if row.opaque and not inputs:
+            return Unknown(site.text, "unmodelled", site.anchor)  # a query of an extension, or its loading: no op on tensors
         defaults = Defaults(self.flags.get("default_dtype", "float32"), self.flags.get("default_device", "cpu"))
         result = row.call(plain_args, plain_kwargs, defaults)
         autocast = self.flags.get("autocast")

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 from cgx.indexer.interpreter.blocks import run_block
 from cgx.indexer.interpreter.classes import qualify
 from cgx.indexer.interpreter.joins import join
+from cgx.indexer.interpreter.recovery import ENDS, doubtful
 from cgx.indexer.interpreter.scopes import Frame, Scope, Site
-from cgx.indexer.interpreter.signals import RETURN, StopConsumer
+from cgx.indexer.interpreter.signals import RETURN, Raised, StopConsumer
 from cgx.indexer.interpreter.trace import CallNode
 from cgx.indexer.interpreter.values import (
     MISSING,
@@ -144,15 +145,26 @@ def run_body(interp: Interp, func: FunctionValue, frame: Frame, site: Site) -> V
         with interp.inside(node, keep=False):
             if isinstance(func.node, ast.Lambda):
                 return interp.eval(func.node.body, frame)
-            result: Value = None
-            if run_block(interp, func.node.body, frame) == RETURN:
-                result = frame.result
+            result = _run_statements(interp, func, frame)
             for condition, value in reversed(frame.returns):
                 result = join(value, result, condition, node.target, func.name)
             return result
     finally:
         interp.depth -= 1
         interp.active[key] -= 1
+
+
+def _run_statements(interp: Interp, func: FunctionValue, frame: Frame) -> Value:
+    """The value of the path that leaves last. A path that raises is none where an undecided one has returned: the job runs."""
+    try:
+        signal = run_block(interp, func.node.body, frame)
+    except Raised as error:
+        if not frame.returns or error.kind in ENDS:
+            raise
+        return frame.returns.pop()[1]
+    if signal is not None:
+        return frame.result if signal == RETURN else None
+    return doubtful(None, frame, func.name)
 
 
 def run_generator(interp: Interp, generator: GeneratorValue, consume: Callable[[Value], Value], site: Site) -> None:

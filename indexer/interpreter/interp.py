@@ -33,6 +33,7 @@ from cgx.indexer.interpreter.joins import join
 from cgx.indexer.interpreter.memo import Memo
 from cgx.indexer.interpreter.module_calls import ModuleCalls
 from cgx.indexer.interpreter.recorder import Recorder
+from cgx.indexer.interpreter.recovery import Recovery
 from cgx.indexer.interpreter.scopes import Frame, Scope, Site
 from cgx.indexer.interpreter.settings import Settings
 from cgx.indexer.interpreter.signals import Raised, StopRun
@@ -90,11 +91,12 @@ class Options:
     device: str = "cuda"
 
 
-class Interp(Recorder, Externals, Conversion, Guards, ModuleCalls, Memo):
+class Interp(Recorder, Recovery, Externals, Conversion, Guards, ModuleCalls, Memo):
     """One abstract run over one source tree."""
 
     def __init__(self, sources: Sources, options: Options | None = None, world: World | None = None) -> None:
         Recorder.__init__(self)
+        Recovery.__init__(self)
         self.sources = sources
         self.tree = sources.tree
         self.options = options or Options()
@@ -145,7 +147,11 @@ class Interp(Recorder, Externals, Conversion, Guards, ModuleCalls, Memo):
             return None
         try:
             return run(self, node, frame)
-        except (Raised, StopRun, Fault, UserError, RecursionError, MemoryError, KeyboardInterrupt):
+        except Raised as error:
+            if self.catchable(error):
+                raise
+            return self.recover(error, node, frame)
+        except (StopRun, Fault, UserError, RecursionError, MemoryError, KeyboardInterrupt):
             raise
         except Exception as error:
             if type(error).__name__ == "StopConsumer":
@@ -173,7 +179,8 @@ class Interp(Recorder, Externals, Conversion, Guards, ModuleCalls, Memo):
     def attempt(self, run: Callable[[], Value]) -> Value:
         """The value, or Unknown where evaluating it surely raises."""
         try:
-            return run()
+            with self.catching():
+                return run()
         except Raised as error:
             return Unknown(error.message or error.kind, "error", error.anchor)
 

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 from cgx.indexer.interpreter.blocks import run_block
 from cgx.indexer.interpreter.joins import join, same
 from cgx.indexer.interpreter.scopes import Frame, Site
-from cgx.indexer.interpreter.signals import BREAK, RETURN, StopConsumer
-from cgx.indexer.interpreter.trace import Event, LoopNode, ModuleCall, Node
+from cgx.indexer.interpreter.signals import BREAK, RETURN, Raised, StopConsumer
+from cgx.indexer.interpreter.trace import BranchNode, Event, LoopNode, ModuleCall, Node
 from cgx.indexer.interpreter.trail import Change
 from cgx.indexer.interpreter.values import (
     MISSING,
@@ -68,7 +68,28 @@ def exec_for(interp: Interp, node: Any, frame: Frame) -> Signal:
     if signal == "exit":
         return None
     if signal is None and node.orelse:
+        return _orelse(interp, node, frame, loop)
+    return signal
+
+
+def _orelse(interp: Interp, node: Any, frame: Frame, loop: LoopNode) -> Signal:
+    """The ``else`` of a loop. Where an undecided break may have left the loop, it may run, and does not where it surely raises."""
+    if not loop.early_exit:
         return _block(interp, node.orelse, frame)
+    interp.trail.begin()
+    try:
+        with interp.inside(BranchNode(loop.anchor, f"no break in {loop.text}")), interp.catching():
+            signal = _block(interp, node.orelse, frame)
+    except Raised:
+        interp.trail.rollback()
+        return None
+    except BaseException:
+        interp.trail.commit()
+        raise
+    interp.trail.commit()
+    if signal == RETURN:
+        frame.returns.append((f"no break in {loop.text}", frame.result))
+        return None
     return signal
 
 

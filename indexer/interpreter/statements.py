@@ -119,7 +119,7 @@ def undecided(interp: Interp, node: ast.If, test: Value, frame: Frame) -> Signal
         interp.trail.begin()
         error: Raised | None = None
         signal: Signal = None
-        with interp.assuming([test], holds), interp.inside(branch):
+        with interp.assuming([test], holds), interp.inside(branch), interp.catching():
             try:
                 interp.narrow(node.test, holds, frame)
                 signal = block(interp, body, frame)
@@ -206,7 +206,8 @@ def try_(interp: Interp, node: ast.Try, frame: Frame) -> Signal:
     raised = True
     try:
         try:
-            signal = block(interp, node.body, frame)
+            with interp.catching(lambda error: _handler(interp, node, error, frame) is not None):
+                signal = block(interp, node.body, frame)
             raised = False
         except Raised as error:
             interp.guarded -= guards
@@ -240,18 +241,24 @@ def _catches_import(handler: ast.ExceptHandler) -> bool:
     return bool(tails & {"ImportError", "ModuleNotFoundError", "Exception", "BaseException", "PackageNotFoundError"})
 
 
-def _handle(interp: Interp, node: ast.Try, error: Raised, frame: Frame) -> tuple[bool, Signal]:
+def _handler(interp: Interp, node: ast.Try, error: Raised, frame: Frame) -> ast.ExceptHandler | None:
     for handler in node.handlers:
-        if handler.type is not None and not _matches(interp, error.value, interp.eval(handler.type, frame)):
-            continue
-        if handler.name:
-            interp.bind(handler.name, error.value, frame, handler)
-        frame.handled.append(error)
-        try:
-            return True, block(interp, handler.body, frame)
-        finally:
-            frame.handled.pop()
-    return False, None
+        if handler.type is None or _matches(interp, error.value, interp.attempt(lambda handler=handler: interp.eval(handler.type, frame))):
+            return handler
+    return None
+
+
+def _handle(interp: Interp, node: ast.Try, error: Raised, frame: Frame) -> tuple[bool, Signal]:
+    handler = _handler(interp, node, error, frame)
+    if handler is None:
+        return False, None
+    if handler.name:
+        interp.bind(handler.name, error.value, frame, handler)
+    frame.handled.append(error)
+    try:
+        return True, block(interp, handler.body, frame)
+    finally:
+        frame.handled.pop()
 
 
 def _matches(interp: Interp, value: Value, kind: Value) -> bool:

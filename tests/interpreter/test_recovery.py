@@ -1,0 +1,59 @@
+"""A job is taken to run: an exception that nothing catches leaves its statement out and ends nothing."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from interpreted import called, job, reasons
+
+MODEL = """
+import torch, torch.nn as nn
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.fc = nn.Linear(4, 2)
+    def forward(self, x):
+        return self.fc(x)
+"""
+
+
+def test_an_exception_that_nothing_catches_ends_no_job(tmp_path: Path) -> None:
+    trace = job(tmp_path, {"main.py": MODEL + "limit = None\nif 3 > limit:\n    limit = 3\nmodel = Net()\nmodel(torch.zeros(1, 4))\n"})
+    assert called(trace) == ["Net", "Linear"]
+    assert "error" in reasons(trace).values()
+
+
+def test_what_the_left_out_statement_binds_is_unknown(tmp_path: Path) -> None:
+    trace = job(tmp_path, {"main.py": MODEL + "width = None.size\nif width:\n    model = Net()\n    model(torch.zeros(1, 4))\n"})
+    assert called(trace) == ["Net", "Linear"]
+
+
+def test_handlers_of_the_job_still_catch(tmp_path: Path) -> None:
+    source = MODEL + "try:\n    x = None.size\nexcept AttributeError:\n    Net()(torch.zeros(1, 4))\n"
+    assert called(job(tmp_path, {"main.py": source})) == ["Net", "Linear"]
+
+
+def test_a_function_that_fell_over_gives_no_none(tmp_path: Path) -> None:
+    source = MODEL + (
+        "def make(kind):\n    if kind == 'a':\n        return Net()\n    raise ValueError(kind)\n"
+        "model = make('b')\nif model is None:\n    Net()(torch.zeros(1, 4))\n"
+    )
+    trace = job(tmp_path, {"main.py": source})
+    assert any(name == "model is None" for name in reasons(trace))
+
+
+def test_exit_ends_the_job(tmp_path: Path) -> None:
+    assert called(job(tmp_path, {"main.py": MODEL + "import sys\nsys.exit(0)\nNet()(torch.zeros(1, 4))\n"})) == []
+
+
+def test_a_path_that_raises_is_none_where_another_returned(tmp_path: Path) -> None:
+    source = MODEL + (
+        "import urllib.request\n"
+        "def fetch(url, hops):\n"
+        "    for _ in range(hops):\n"
+        "        with urllib.request.urlopen(url) as answer:\n"
+        "            if answer.url == url:\n                return url\n"
+        "    else:\n        raise RecursionError(url)\n"
+        "try:\n    fetch('x', 3)\n    Net()(torch.zeros(1, 4))\nexcept RuntimeError:\n    pass\n"
+    )
+    assert called(job(tmp_path, {"main.py": source})) == ["Net", "Linear"]
