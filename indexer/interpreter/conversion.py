@@ -145,7 +145,7 @@ class Conversion:
             inner = value.attrs.get("data")
             return inner if isinstance(inner, TensorValue) else Unknown(value.cls.name, "unsupported", None)
         if isinstance(value, Sequence):
-            return Unknown("sequence", "data", value.anchor)
+            return value if isinstance(value.element, TensorValue) else Unknown("sequence", "data", value.anchor)
         if isinstance(value, DictValue):
             return {key: self.export(item) for key, item in value.items.items()}
         return value

@@ -40,7 +40,7 @@ def get_item(interp: Interp, owner: Value, key: Value, site: Site) -> Value:
     if operators.several(owner, key) and not isinstance(owner, TensorValue):
         return operators.lift(interp, (owner, key), lambda o, k: get_item(interp, o, k, site))
     if isinstance(owner, TensorValue):
-        return interp.op("operator.getitem", [owner, key], {}, site)
+        return _from_tensor(interp, owner, key, site)
     if isinstance(owner, ListValue | tuple):
         return _from_list(interp, owner, key, site)
     if isinstance(owner, str | bytes | range):
@@ -79,6 +79,15 @@ def get_item(interp: Interp, owner: Value, key: Value, site: Site) -> Value:
     if owner is None:
         return interp.raise_("TypeError", "'NoneType' object is not subscriptable", site)
     return operators.derived(interp, (owner,), site)
+
+
+def _from_tensor(interp: Interp, owner: TensorValue, key: Value, site: Site) -> Value:
+    """A tensor's subscript. ``x[i : i + n]`` has n rows, also where neither i nor the size of x is known."""
+    exact = operators.sized(key)
+    result = interp.op("operator.getitem", [owner, exact], {}, site)
+    if exact is not key and isinstance(exact, slice) and isinstance(result, TensorValue) and result.shape and result.shape[0] is None:
+        result.shape = (exact.stop, *result.shape[1:])
+    return result
 
 
 def _plain_slice(key: slice) -> bool:

@@ -126,7 +126,38 @@ def binary(interp: Interp, kind: type[ast.operator], left: Value, right: Value, 
         return percent(interp, left, right, site)
     if name == "or" and all(isinstance(v, ClassValue | External | type(None) | Unknown) for v in (left, right)):
         return Unknown(site.text, "unsupported", site.anchor, hint="union")
-    return derived(interp, (left, right), site)
+    result = derived(interp, (left, right), site)
+    result.offset = offset_of(name, left, right)
+    return result
+
+
+def offset_of(name: str, left: Value, right: Value) -> tuple[Value, Value] | None:
+    """(value, constant) where the result is the sum of the two: what the length of ``x[i : i + n]`` is read from."""
+    if name == "add" and isinstance(left, int | Dim) and not isinstance(left, bool):
+        left, right = right, left
+    if name not in ("add", "sub") or not isinstance(right, int | Dim) or isinstance(right, bool):
+        return None
+    if not isinstance(left, Unknown | TensorValue):
+        return None
+    known = base_offset(left)
+    return (known[0], known[1] + right if name == "add" else known[1] - right)
+
+
+def base_offset(value: Value) -> tuple[Value, Value]:
+    found = value.offset if isinstance(value, Unknown) else value.attrs.get("cgx.offset") if isinstance(value, TensorValue) else None
+    return found if found is not None else (value, 0)
+
+
+def sized(key: Value) -> Value:
+    """``i : i + n`` as a slice of n elements; any other key as it is. Takes it that the slice lies within what it is cut from."""
+    if isinstance(key, tuple):
+        return tuple(sized(part) for part in key)
+    if not isinstance(key, slice) or key.step not in (None, 1):
+        return key
+    (start, low), (stop, high) = base_offset(key.start), base_offset(key.stop)
+    unknown = isinstance(start, Unknown | TensorValue) and start is stop
+    length = high - low if unknown else None
+    return slice(0, length) if isinstance(length, int | Dim) and not (isinstance(length, int) and length < 0) else key
 
 
 def derived(interp: Interp, values: tuple[Value, ...], site: Site, hint: str = "") -> Unknown:
@@ -180,7 +211,12 @@ def tensor_binary(interp: Interp, name: str, left: Value, right: Value, site: Si
         found = dunder(interp, name, left, right, site, inplace)
         if found is not NotImplemented:
             return found
-    return interp.op(f"operator.{'i' if inplace else ''}{name}", [left, right], {}, site)
+    result = interp.op(f"operator.{'i' if inplace else ''}{name}", [left, right], {}, site)
+    if isinstance(result, TensorValue) and result.shape == () and not inplace and result is not left:
+        offset = offset_of(name, left, right)
+        if offset is not None:
+            result.attrs["cgx.offset"] = offset
+    return result
 
 
 def containers(interp: Interp, name: str, left: Value, right: Value) -> Value:
