@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 
 from cgx.indexer.interpreter.trace import CallNode, JobNode, OpNode, Trace
-from cgx.indexer.interpreter.values import Alternatives, LoopContext, Unknown
+from cgx.indexer.interpreter.values import Alternatives, LoopContext, TensorValue, Unknown
 from cgx.indexer.ops.dims import Dim
 from cgx.indexer.passes.fold.graph import fold
 
@@ -293,3 +293,23 @@ def test_what_is_not_known_is_listed_where_it_begins():
     rows = folded(net, call(net, first, second, call(net.children["mystery"], line=22)))
     listed = {(item["field"], item["name"], item["reason"]) for item in rows.unresolved}
     assert listed == {("shapes.out", "x.nonzero()", "data"), ("children", "model.Mystery.forward", "missing-module")}
+
+
+def test_a_forward_that_was_not_read_to_its_end_claims_nothing_of_the_rest():
+    net = module("Net", a=linear(4, 4), b=linear(4, 4))
+    root = JobNode(at(1, "<module>"), children=[call(net, call(net.children["a"], x=tensor(1, 4)))])
+    root.children[0].complete = False
+    trace = Trace(root, [net, *net.children.values()], unknowns=[Unknown("forward: KeyError", "error", at(30))])
+    rows = fold(trace, root.children)
+    assert "runs" not in by_path(rows)["b"] and by_path(rows)["b"]["order"] is None
+    assert any(item["reason"] == "error" for item in rows.unresolved)
+
+
+def test_the_making_of_a_batch_is_no_computation_of_the_step():
+    net = module("Net")
+    net.device = "cuda"
+    host, device = op("torch.stack", 3, 4, 4), op("torch.nn.functional.cross_entropy", 5)
+    host.outputs[0].device = "cpu"
+    device.outputs = [TensorValue((), "float32", "cuda")]
+    rows = folded(net, host, call(net), device)
+    assert [row["type"] for row in rows.modules] == ["model.Net", "torch.nn.functional.cross_entropy"]

@@ -59,6 +59,7 @@ class Draft:
     runs: bool | None = None
     ordered: bool = True
     module: ModuleInstance | None = None
+    text: str = ""  # source text of an op, whole
 
     def walk(self) -> Iterator[Draft]:
         stack = [self]

@@ -23,7 +23,7 @@ from cgx.indexer.passes.fold.idle import Idle
 from cgx.indexer.passes.fold.items import Item, Reader, Turns
 from cgx.indexer.passes.fold.patterns import merge, write
 from cgx.indexer.passes.fold.place import Place
-from cgx.indexer.passes.fold.shapes import Symbols, boundary_rows
+from cgx.indexer.passes.fold.shapes import Symbols, boundary_rows, named_tensors
 from cgx.indexer.passes.fold.signature import Signatures
 from cgx.indexer.passes.fold.structure import Interner, Structure
 from cgx.indexer.passes.fold.ties import Ties
@@ -89,11 +89,12 @@ class Emitter:
         if isinstance(first, ModuleCall):
             return [self._calls([_call(item) for item in group], own, place)]
         if isinstance(first, OpNode):
-            return [self._op([item for item in group if isinstance(item, OpNode)], place)]
+            hidden = not place.inside and self._on_host(first)
+            return [] if hidden else [self._op([item for item in group if isinstance(item, OpNode)], place)]
         if isinstance(first, BranchNode):
             return self._branch([item for item in group if isinstance(item, BranchNode)], place)
         if isinstance(first, Turns):
-            return [self._turns([item for item in group if isinstance(item, Turns)], place)]
+            return self._turns([item for item in group if isinstance(item, Turns)], place)
         if isinstance(first, LoopNode):
             return self._loop([item for item in group if isinstance(item, LoopNode)], place)
         return []
@@ -126,8 +127,7 @@ class Emitter:
         first = calls[0]
         mine = calls[:own]
         inner = place.within(merge(self.tree.path(call.module) for call in mine) or {})
-        if first.recompute is not None:
-            inner = replace(inner, recomputed=True)
+        inner = replace(inner, inside=True, recomputed=inner.recomputed or first.recompute is not None)
         draft = self.module(first.module, inner)
         draft.anchor = first.anchor or draft.anchor
         if draft.level == "model":
@@ -160,9 +160,16 @@ class Emitter:
     def _op(self, ops: list[OpNode], place: Place) -> Draft:
         first = ops[0]
         draft = Draft("op", shorten(first.text or first.qname), first.qname, first.anchor)
+        draft.text = first.text
         draft.recomputed = 1 if place.recomputed else None
         draft.shapes = self._shapes([op.inputs for op in ops], [op.outputs for op in ops], draft)
         return draft
+
+    def _on_host(self, op: OpNode) -> bool:
+        """Work on host tensors beside models that are on a device: the making of a batch is no computation of the step."""
+        tensors = [tensor for _, tensor in named_tensors([*op.inputs, *op.outputs])]
+        away = any(root.device != "cpu" for root in self.tree.roots)
+        return away and bool(tensors) and all(tensor.device == "cpu" for tensor in tensors)
 
     def _branch(self, branches: list[BranchNode], place: Place) -> list[Draft]:
         first = branches[0]
@@ -174,18 +181,20 @@ class Emitter:
 
     # ---------------------------------------------------------------- loops
 
-    def _turns(self, several: list[Turns], place: Place) -> Draft:
+    def _turns(self, several: list[Turns], place: Place) -> list[Draft]:
         first = several[0]
         inner = place.within(first.prefixes)
         draft = self._loop_draft(first.loop)
         turns = [turn for item in several for turn in item.turns]
         different = distinct(turns, lambda turn: self.signatures.body(turn, self.classes.masked, True))
         draft.children = self._housed(self.body(different, inner), first, inner)
+        if not draft.children:
+            return []
         if not first.instances and len(draft.children) == 1 and draft.children[0].repeat is None:
             only = draft.children[0]
             if only.path is not None:
                 only.repeat = Repeat(len(first.turns), "calls", only.kind, first.loop.expr, first.loop.bound)
-                return only
+                return [only]
         unit = _unit(draft)
         draft.repeat = Repeat(len(first.turns), "calls", unit, first.loop.expr, first.loop.bound or first.loop.anchor)
         if first.instances:
@@ -196,7 +205,7 @@ class Emitter:
                 bound = repeat_of(built, len(first.turns))
                 draft.repeat.expr, draft.repeat.anchor = bound.expr, bound.anchor
             draft.repeat.by = "instances"
-        return draft
+        return [draft]
 
     def _housed(self, drafts: list[Draft], turns: Turns, place: Place) -> list[Draft]:
         """Folds inside the containers that the loop runs over are put under those: each level states its own count."""

@@ -11,6 +11,8 @@ from cgx.indexer.passes.fold.draft import Draft, Open
 from cgx.model.anchors import Anchor
 
 NO_OPS = frozenset({"torch.nn.Identity"})
+BROKEN = frozenset({"error", "budget"})
+"""Reasons that end a run early: what comes after is missing, whoever asks."""
 
 
 def gaps(drafts: Sequence[Draft], trace: Trace) -> Iterator[Open]:
@@ -37,7 +39,7 @@ def _of(draft: Draft) -> Iterator[Open]:
     elif draft.level == "op" and _begins(draft):
         row = find(draft.kind)
         reason = "data" if row is not None and row.sync == "dynamic shape" else "unmodelled"
-        yield Open(draft.name, "shapes.out", reason, draft.anchor, draft)
+        yield Open(draft.text or draft.name, "shapes.out", reason, draft.anchor, draft)
 
 
 def _begins(draft: Draft) -> bool:
@@ -57,6 +59,9 @@ def _unknowns(entries: Sequence[Draft], trace: Trace) -> Iterator[Open]:
     under = {draft.when.expr: draft for draft in reversed(entries) if draft.when is not None}
     for unknown in trace.unknowns:
         if not isinstance(unknown, Unknown) or unknown.anchor is None or not unknown.name:
+            continue
+        if unknown.reason in BROKEN:
+            yield Open(unknown.name, "children", unknown.reason, unknown.anchor, None, unknown.settle)
             continue
         draft = next((draft for text, draft in under.items() if unknown.name in text), None)
         if draft is not None or (unknown.anchor.path, unknown.anchor.symbol) in homes:

@@ -42,7 +42,7 @@ def fold(trace: Trace, nodes: Sequence[Node], phases: Sequence[tuple[str, Sequen
         whole = whole_models(part, tree)
         emitter = Emitter(tree, whole, symbols)
         if any(not node.complete for top in part for node in top.walk() if isinstance(node, ModuleCall)):
-            emitter.idle.claim_nothing()
+            emitter.idle.claims = False
         roots = emitter.body([whole], Place())
         for draft in roots:
             draft.phase = phase

@@ -22,7 +22,7 @@ class Idle:
     def __init__(self, emitter: Emitter) -> None:
         self._emitter = emitter
         self._done: set[int] = set()
-        self._claims = True
+        self.claims = True  # what is not called never runs
 
     def attach(self, draft: Draft, module: ModuleInstance, place: Place) -> None:
         """Add what stands below the module and is not called to the draft's children."""
@@ -52,7 +52,7 @@ class Idle:
     def _entry(self, module: ModuleInstance, count: int, place: Place) -> list[Draft]:
         draft = self._emitter.module(module, place)
         draft.ordered = False
-        if self._claims and not is_plain_list(module):
+        if self.claims and not is_plain_list(module):
             draft.runs = False
         if count > 1:
             draft.repeat = repeat_of(module, count)
@@ -62,13 +62,9 @@ class Idle:
         draft.children = self._below(module, place)
         return [draft]
 
-    def claim_nothing(self) -> None:
-        """A call ended early: whether what was not called runs is not known."""
-        self._claims = False
-
     def unreached(self, roots: Sequence[ModuleInstance]) -> list[Draft]:
         """The trees of models that were built, where the step was not reached: whether they run is not known."""
-        self._claims = False
+        self.claims = False
         drafts = [draft for root in roots for draft in self._entry(root, 1, Place())]
         for draft in drafts:
             name, anchor = f"{draft.kind}.forward", draft.constructed_at

@@ -9,10 +9,11 @@ from cgx.indexer.passes.fold.tree import Path
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where the emitter is: how the paths above are written, and whether a checkpoint runs this again."""
+    """How the paths above are written, whether a checkpoint runs this again, whether it is in a model at all."""
 
     prefixes: dict[Path, str] = field(default_factory=dict)
     recomputed: bool = False
+    inside: bool = False  # in a model's call
 
     def within(self, more: dict[Path, str]) -> Place:
         return replace(self, prefixes={**self.prefixes, **more}) if more else self
