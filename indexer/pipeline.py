@@ -93,10 +93,16 @@ def write_graph(work: Work) -> None:
     nodes = [*reason_nodes(), *work.identities.nodes.values(), *work.delta.nodes, *commit.nodes]
     delta = GraphDelta(nodes, [*work.delta.edges, *commit.edges])
     scope = commit_id(work.tree)
-    if work.store.has("Commit", scope):
+    if _indexed(work.store, scope):
         work.store.replace(scope, delta)
     else:
         work.store.write(delta)
+
+
+def _indexed(store: Store, commit: str) -> bool:
+    """Whether the commit holds an index already. One that only a job named keeps that job."""
+    rows = store.run("MATCH (c:Commit {id: $id}) RETURN c.complete AS complete ORDER BY c.id", {"id": commit}).rows
+    return bool(rows) and bool(rows[0][0])
 
 
 PASSES: tuple[Callable[[Work], None], ...] = (read_facts, link_calls, ask_jedi, build_graph, write_graph)
