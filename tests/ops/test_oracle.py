@@ -137,7 +137,11 @@ def test_layer(row: LayerRow) -> None:
     assert list(ours) == [name for name, _ in module.named_parameters()]
     buffers = {name: kept.shape for name, kept in row.buffers(bound).items() if kept is not None}
     assert buffers == {name: tuple(value.shape) for name, value in module.named_buffers()}
-    theirs = {name: value for name, value in vars(module).items() if not name.startswith("_") and name not in ("training", "einsum_pattern")}
+    theirs = {
+        name: value
+        for name, value in vars(module).items()
+        if not name.startswith("_") and name not in ("training", "einsum_pattern")
+    }
     mine = row.attributes(bound)
     assert {name: value for name, value in theirs.items() if isinstance(value, int | float | str | tuple | None)} == {
         name: mine.get(name) for name, value in theirs.items() if isinstance(value, int | float | str | tuple | None)

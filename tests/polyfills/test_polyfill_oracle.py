@@ -11,15 +11,27 @@ import pytest
 
 from cgx.indexer import polyfills
 
-torch = pytest.importorskip("torch", reason="torch is not installed: the stand-ins are NOT compared with it (extra torch-oracle)")
+torch = pytest.importorskip(
+    "torch", reason="torch is not installed: the stand-ins are NOT compared with it (extra torch-oracle)"
+)
 
 
 @pytest.fixture(scope="module")
 def ours() -> dict[str, Any]:
     """The stand-in file's names, with its own classes in place of torch's where they use each other."""
     text = polyfills.read(polyfills.PREFIX + polyfills.COMPOSITE)
-    for name in ("MultiheadAttention", "TransformerEncoderLayer", "TransformerEncoder", "TransformerDecoderLayer", "TransformerDecoder"):
-        text = text.replace(f"nn.{name}(", f"{name}(").replace(f"nn.{name})", f"{name})").replace(f"class nn.{name}", f"class {name}")
+    for name in (
+        "MultiheadAttention",
+        "TransformerEncoderLayer",
+        "TransformerEncoder",
+        "TransformerDecoderLayer",
+        "TransformerDecoder",
+    ):
+        text = (
+            text.replace(f"nn.{name}(", f"{name}(")
+            .replace(f"nn.{name})", f"{name})")
+            .replace(f"class nn.{name}", f"class {name}")
+        )
     scope: dict[str, Any] = {}
     exec(compile(text, polyfills.COMPOSITE, "exec"), scope)
     return scope
@@ -30,7 +42,11 @@ CASES: list[tuple[str, str, tuple[tuple[int, ...], ...]]] = [
     ("MultiheadAttention", "8, 2, batch_first=True", ((5, 3, 8),) * 3),
     ("MultiheadAttention", "8, 2, bias=False, add_bias_kv=True, kdim=6, vdim=4", ((5, 3, 8), (7, 3, 6), (7, 3, 4))),
     ("TransformerEncoderLayer", "8, 2, 16", ((5, 3, 8),)),
-    ("TransformerEncoderLayer", "8, 2, 16, norm_first=True, batch_first=True, activation='gelu', bias=False", ((5, 3, 8),)),
+    (
+        "TransformerEncoderLayer",
+        "8, 2, 16, norm_first=True, batch_first=True, activation='gelu', bias=False",
+        ((5, 3, 8),),
+    ),
     ("TransformerDecoderLayer", "8, 2, 16, batch_first=True", ((5, 3, 8), (5, 7, 8))),
     ("Transformer", "8, 2, 2, 2, 16", ((5, 3, 8), (4, 3, 8))),
     ("Transformer", "8, 2, 1, 2, 16, batch_first=True, norm_first=True", ((5, 3, 8), (5, 4, 8))),
@@ -38,7 +54,9 @@ CASES: list[tuple[str, str, tuple[tuple[int, ...], ...]]] = [
 ]
 
 
-def run(module: Any, inputs: tuple[Any, ...], options: dict[str, Any], watch: bool = True) -> tuple[list[str], list[str]]:
+def run(
+    module: Any, inputs: tuple[Any, ...], options: dict[str, Any], watch: bool = True
+) -> tuple[list[str], list[str]]:
     """Ops (without queries) and calls of modules, in order. torch takes no fused path while it is watched."""
     ops: list[str] = []
     calls: list[str] = []
@@ -67,7 +85,9 @@ def run(module: Any, inputs: tuple[Any, ...], options: dict[str, Any], watch: bo
     return ops, calls
 
 
-def compare(ours: dict[str, Any], name: str, arguments: str, inputs: tuple[Any, ...], options: dict[str, Any], training: bool) -> None:
+def compare(
+    ours: dict[str, Any], name: str, arguments: str, inputs: tuple[Any, ...], options: dict[str, Any], training: bool
+) -> None:
     def build(cls: Any) -> Any:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -93,8 +113,12 @@ def agree(ours: dict[str, Any], mine: Any, theirs: Any, inputs: tuple[Any, ...],
 
 @pytest.mark.parametrize("grad", [True, False])
 @pytest.mark.parametrize("training", [True, False])
-@pytest.mark.parametrize(("name", "arguments", "shapes"), CASES, ids=[f"{name}({arguments})" for name, arguments, _ in CASES])
-def test_agrees(ours: dict[str, Any], name: str, arguments: str, shapes: tuple[tuple[int, ...], ...], training: bool, grad: bool) -> None:
+@pytest.mark.parametrize(
+    ("name", "arguments", "shapes"), CASES, ids=[f"{name}({arguments})" for name, arguments, _ in CASES]
+)
+def test_agrees(
+    ours: dict[str, Any], name: str, arguments: str, shapes: tuple[tuple[int, ...], ...], training: bool, grad: bool
+) -> None:
     inputs = tuple(torch.rand(shape) for shape in shapes)
     if name == "AdaptiveLogSoftmaxWithLoss":
         inputs = (torch.rand(3, 8), torch.tensor([1, 7, 15]))
@@ -109,7 +133,11 @@ def test_encoder_masks(ours: dict[str, Any], training: bool) -> None:
     mask = torch.nn.Transformer.generate_square_subsequent_mask(5)
     padding = torch.zeros(3, 5, dtype=torch.bool)
     inputs = (torch.rand(3, 5, 8),)
-    for batch_first, options in ((True, {"mask": mask}), (True, {"src_key_padding_mask": padding}), (True, {"mask": mask > 0, "is_causal": True})):
+    for batch_first, options in (
+        (True, {"mask": mask}),
+        (True, {"src_key_padding_mask": padding}),
+        (True, {"mask": mask > 0, "is_causal": True}),
+    ):
         kind = f"torch.nn.TransformerEncoderLayer(8, 2, 16, batch_first={batch_first})"
         layer = eval(kind, {"torch": torch})
         own = ours["TransformerEncoderLayer"](8, 2, 16, batch_first=batch_first)

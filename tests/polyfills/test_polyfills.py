@@ -21,15 +21,25 @@ def test_parses_and_is_no_module(path: str) -> None:
 
 def test_each_listed_symbol_is_there() -> None:
     for entry in polyfills.index().values():
-        names = {node.name for node in ast.parse(polyfills.read(entry.path)).body if isinstance(node, ast.ClassDef | ast.FunctionDef)}
+        names = {
+            node.name
+            for node in ast.parse(polyfills.read(entry.path)).body
+            if isinstance(node, ast.ClassDef | ast.FunctionDef)
+        }
         assert entry.symbol in names, entry
 
 
 def test_each_file_is_listed() -> None:
     folder = Path(polyfills.__file__).parent
-    assert sorted(path.name for path in folder.glob("*.txt")) == sorted(path.removeprefix(polyfills.PREFIX) for path in PATHS) == sorted(polyfills.MODULES)
+    assert (
+        sorted(path.name for path in folder.glob("*.txt"))
+        == sorted(path.removeprefix(polyfills.PREFIX) for path in PATHS)
+        == sorted(polyfills.MODULES)
+    )
 
 
 def test_other_names() -> None:
-    assert polyfills.find("torch.nn.modules.transformer.TransformerEncoder") == polyfills.find("torch.nn.TransformerEncoder")
+    assert polyfills.find("torch.nn.modules.transformer.TransformerEncoder") == polyfills.find(
+        "torch.nn.TransformerEncoder"
+    )
     assert polyfills.find("torch.nn.Linear") is None

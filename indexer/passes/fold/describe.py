@@ -7,6 +7,7 @@ from typing import Any
 from cgx.indexer.interpreter.values import FunctionValue, LoopContext, ModuleInstance, TensorValue
 from cgx.indexer.passes.fold.classes import container_kind
 from cgx.indexer.passes.fold.draft import Repeat
+from cgx.indexer.passes.fold.place import stands_in
 from cgx.indexer.passes.fold.shapes import Symbols, blend
 from cgx.indexer.passes.fold.tree import members
 from cgx.model.anchors import Anchor
@@ -35,9 +36,17 @@ def level_of(module: ModuleInstance, root: bool) -> str:
 def forward_anchor(module: ModuleInstance) -> Anchor | None:
     """Where its forward is defined, if its source is read."""
     function = module.cls.lookup("forward")
-    if not isinstance(function, FunctionValue):
+    if not isinstance(function, FunctionValue) or function.path.startswith("cgx:"):
         return None
     return Anchor(function.path, function.symbol, function.node.lineno)
+
+
+def made_at(module: ModuleInstance) -> Anchor | None:
+    """The constructor call, or for one in a stand-in of ours the line of real code that led there."""
+    return next(
+        (anchor for anchor in (module.constructed_at, *module.via) if anchor is not None and not stands_in(anchor)),
+        None,
+    )
 
 
 def parameter_rows(module: ModuleInstance, symbols: Symbols) -> dict[str, list[Any]]:
@@ -45,7 +54,7 @@ def parameter_rows(module: ModuleInstance, symbols: Symbols) -> dict[str, list[A
     found: dict[str, list[Any]] = {}
     for name, value in module.parameters.items():
         if isinstance(value, TensorValue):
-            dims = blend([value.shape], value.anchor or module.constructed_at, symbols)
+            dims = blend([value.shape], made_at(module), symbols)
             if dims is not None:
                 found[name] = dims
     return found
@@ -63,10 +72,10 @@ def repeat_of(module: ModuleInstance, count: int | None) -> Repeat:
     if loop is not None:
         repeat.expr, repeat.anchor = loop.expr, loop.anchor
     else:
-        repeat.anchor = module.constructed_at
+        repeat.anchor = made_at(module)
     return repeat
 
 
 def built_in(module: ModuleInstance) -> LoopContext | None:
-    """The innermost loop round the constructor call."""
-    return module.loops[-1] if module.loops else None
+    """The innermost loop of real code round the constructor call."""
+    return next((loop for loop in reversed(module.loops) if not stands_in(loop.anchor)), None)

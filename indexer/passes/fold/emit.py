@@ -12,6 +12,7 @@ from cgx.indexer.passes.fold.classes import Classes
 from cgx.indexer.passes.fold.describe import (
     forward_anchor,
     level_of,
+    made_at,
     parameter_rows,
     repeat_of,
     type_of,
@@ -113,9 +114,9 @@ class Emitter:
             level_of(module, root),
             written.rpartition(".")[2],
             type_of(module),
-            forward_anchor(module) or module.constructed_at,
+            forward_anchor(module) or made_at(module),
             path=written,
-            constructed_at=module.constructed_at,
+            constructed_at=made_at(module),
             parameters=parameter_rows(module, self.symbols),
             shares=None if owner is None else write(self.tree.path(owner), place.prefixes),
             wrapped_by=wrapper_names(module),
@@ -128,11 +129,13 @@ class Emitter:
         mine = calls[:own]
         inner = place.within(merge(self.tree.path(call.module) for call in mine) or {})
         inner = replace(inner, inside=True, recomputed=inner.recomputed or first.recompute is not None)
+        inner = replace(inner, line=place.real(first.called_from))
         draft = self.module(first.module, inner)
-        draft.anchor = first.anchor or draft.anchor
+        draft.anchor = inner.real(first.anchor) or draft.anchor
         if draft.level == "model":
             draft.name = _variable(first.text) or draft.name or first.module.cls.name
-        draft.called_from = list(dict.fromkeys(call.called_from for call in mine if call.called_from is not None))
+        lines = (place.real(call.called_from) for call in mine)
+        draft.called_from = list(dict.fromkeys(line for line in lines if line is not None))
         draft.recomputed = 1 if inner.recomputed else None
         if first.method == "":
             draft.runs, draft.ordered = False, False
@@ -159,7 +162,7 @@ class Emitter:
 
     def _op(self, ops: list[OpNode], place: Place) -> Draft:
         first = ops[0]
-        draft = Draft("op", shorten(first.text or first.qname), first.qname, first.anchor)
+        draft = Draft("op", shorten(first.text or first.qname), first.qname, place.real(first.anchor))
         draft.text = first.text
         draft.recomputed = 1 if place.recomputed else None
         draft.shapes = self._shapes([op.inputs for op in ops], [op.outputs for op in ops], draft)
@@ -173,10 +176,12 @@ class Emitter:
 
     def _branch(self, branches: list[BranchNode], place: Place) -> list[Draft]:
         first = branches[0]
-        condition = Condition(first.text, first.anchor)
+        anchor = place.real(first.anchor)
         drafts = self.body([branch.children for branch in branches], place)
-        for draft in drafts:
-            draft.when = condition if draft.when is None else draft.when.under(condition)
+        if anchor is not None:
+            condition = Condition(first.text, anchor)
+            for draft in drafts:
+                draft.when = condition if draft.when is None else draft.when.under(condition)
         return drafts
 
     # ---------------------------------------------------------------- loops
@@ -184,7 +189,7 @@ class Emitter:
     def _turns(self, several: list[Turns], place: Place) -> list[Draft]:
         first = several[0]
         inner = place.within(first.prefixes)
-        draft = self._loop_draft(first.loop)
+        draft = self._loop_draft(first.loop, place)
         turns = [turn for item in several for turn in item.turns]
         different = distinct(turns, lambda turn: self.signatures.body(turn, self.classes.masked, True))
         draft.children = self._housed(self.body(different, inner), first, inner)
@@ -193,10 +198,14 @@ class Emitter:
         if not first.instances and len(draft.children) == 1 and draft.children[0].repeat is None:
             only = draft.children[0]
             if only.path is not None:
-                only.repeat = Repeat(len(first.turns), "calls", only.kind, first.loop.expr, first.loop.bound)
+                only.repeat = Repeat(
+                    len(first.turns), "calls", only.kind, first.loop.expr, place.real(first.loop.bound)
+                )
                 return [only]
         unit = _unit(draft)
-        draft.repeat = Repeat(len(first.turns), "calls", unit, first.loop.expr, first.loop.bound or first.loop.anchor)
+        draft.repeat = Repeat(
+            len(first.turns), "calls", unit, first.loop.expr, place.real(first.loop.bound or first.loop.anchor)
+        )
         if first.instances:
             built = next(
                 (child.module for child in draft.walk() if child.module is not None and child.module.loops), None
@@ -241,12 +250,12 @@ class Emitter:
         count = first.count if type(first.count) is int and not first.early_exit else None
         if not children or count == 1:
             return children
-        repeat = Repeat(count, "calls", "", first.expr, first.bound or first.anchor)
+        repeat = Repeat(count, "calls", "", first.expr, place.real(first.bound or first.anchor))
         only = children[0]
         if len(children) == 1 and only.path is not None and only.repeat is None and only.when is None:
             draft = only
         else:
-            draft = self._loop_draft(first)
+            draft = self._loop_draft(first, place)
             draft.children = children
         if (
             len(children) == 1
@@ -261,10 +270,10 @@ class Emitter:
             self._unknown(draft, repeat, first.count)
         return [draft]
 
-    def _loop_draft(self, loop: LoopNode) -> Draft:
+    def _loop_draft(self, loop: LoopNode, place: Place) -> Draft:
         kind = "while" if loop.over == "while" else "for"
         head = f"while {loop.expr}" if kind == "while" else f"for {loop.target or '_'} in {loop.expr}"
-        return Draft("loop", shorten(loop.text or head), kind, loop.anchor)
+        return Draft("loop", shorten(loop.text or head), kind, place.real(loop.anchor))
 
     def _unknown(self, draft: Draft, repeat: Repeat, count: object = None) -> None:
         unknown = count if isinstance(count, Unknown) else None

@@ -8,6 +8,7 @@ from cgx.indexer.interpreter.trace import Trace
 from cgx.indexer.interpreter.values import Unknown
 from cgx.indexer.ops.registry import find
 from cgx.indexer.passes.fold.draft import Draft, Open
+from cgx.indexer.passes.fold.place import stands_in
 from cgx.model.anchors import Anchor
 
 NO_OPS = frozenset({"torch.nn.Identity"})
@@ -58,7 +59,7 @@ def _unknowns(entries: Sequence[Draft], trace: Trace) -> Iterator[Open]:
     homes = {(anchor.path, anchor.symbol) for draft in entries for anchor in _anchors(draft)}
     under = {draft.when.expr: draft for draft in reversed(entries) if draft.when is not None}
     for unknown in trace.unknowns:
-        if not isinstance(unknown, Unknown) or unknown.anchor is None or not unknown.name:
+        if not isinstance(unknown, Unknown) or unknown.anchor is None or not unknown.name or stands_in(unknown.anchor):
             continue
         if unknown.reason in BROKEN:
             yield Open(unknown.name, "children", unknown.reason, unknown.anchor, None, unknown.settle)
