@@ -138,7 +138,7 @@ def _options(request: JobRequest) -> Any:
 
     files = {name: path.read_bytes() for name, path in request.files.items()}
     device = "cpu" if request.sets.get("device") == "cpu" else "cuda"
-    return Options(dict(request.sets), files, request.mode, request.strict, device)
+    return Options(dict(request.sets), files, request.mode, request.strict, device, list(request.inputs))
 
 
 def _graph(rows: GraphRows) -> Row:

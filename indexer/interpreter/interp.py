@@ -28,6 +28,7 @@ from cgx.indexer.interpreter.conversion import Conversion
 from cgx.indexer.interpreter.expressions import EVALUATE, FrameFunction
 from cgx.indexer.interpreter.externals import Externals
 from cgx.indexer.interpreter.frame_functions import FRAME_FUNCTIONS
+from cgx.indexer.interpreter.given_inputs import GivenInputs
 from cgx.indexer.interpreter.guards import Guards
 from cgx.indexer.interpreter.joins import join
 from cgx.indexer.interpreter.memo import Memo
@@ -89,9 +90,10 @@ class Options:
     mode: str | None = None
     strict: bool = False
     device: str = "cuda"
+    inputs: list[str] = field(default_factory=list)  # of a launched job; run_build takes its own
 
 
-class Interp(Recorder, Recovery, Externals, Conversion, Guards, ModuleCalls, Memo):
+class Interp(Recorder, Recovery, Externals, Conversion, Guards, ModuleCalls, GivenInputs, Memo):
     """One abstract run over one source tree."""
 
     def __init__(self, sources: Sources, options: Options | None = None, world: World | None = None) -> None:
@@ -124,6 +126,7 @@ class Interp(Recorder, Recovery, Externals, Conversion, Guards, ModuleCalls, Mem
         Externals.__init__(self)
         Guards.__init__(self)
         ModuleCalls.__init__(self)
+        GivenInputs.__init__(self, self.options.inputs)
         Memo.__init__(self)
 
     # ------------------------------------------------------------------ evaluation

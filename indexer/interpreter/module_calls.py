@@ -97,10 +97,12 @@ class ModuleCalls:
         home, forward = nn_module.forward_of(module)
         if forward is MISSING:
             return self._no_forward(module, args, kwargs, site)
+        args, kwargs, matched = self.with_given(forward, module, args, kwargs)
         node = ModuleCall(forward_anchor(forward, site), site.text, module=module, called_from=site.anchor)
         node.training, node.grad, node.autocast = module.training, bool(self.flags.get("grad", True)), self.flags.get("autocast")
         node.inputs = list(named_tensors(forward, args, kwargs))
-        result = self._run_call(node, module, home, forward, args, kwargs, site)
+        with self.inside_given(matched):
+            result = self._run_call(node, module, home, forward, args, kwargs, site)
         node.outputs = [("", value) for value in tensors_of(result)]
         if self.forward_depth == 0 and not any(one is module for one in self.trace.model_roots):
             self.trace.model_roots.append(module)

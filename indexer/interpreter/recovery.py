@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from cgx.indexer.interpreter.signals import RETURN, Raised
+from cgx.indexer.interpreter.trace import ModuleCall
 from cgx.indexer.interpreter.values import Unknown, Value
 
 if TYPE_CHECKING:
@@ -54,6 +55,9 @@ class Recovery:
         anchor = error.anchor or frame.anchor(node)
         self.note_unknown(Unknown(f"{text} ({what})", "error", anchor))
         frame.doubt = True
+        for open_node in self.stack:
+            if isinstance(open_node, ModuleCall):
+                open_node.complete = False
         if isinstance(node, ast.Return):
             frame.result = Unknown(text, "error", anchor)
             return RETURN
