@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
-from cgx.indexer.interpreter.values import TensorValue, Unknown
+from cgx.indexer.interpreter.values import Sequence, TensorValue, Unknown
+from cgx.indexer.ops.dims import Dim
 from cgx.indexer.ops.examples import comparable, read_example
 from cgx.indexer.ops.registry import TABLES, find, index
 from cgx.indexer.ops.rows import OpRow
@@ -16,6 +19,47 @@ ALL = [entry for table in TABLES for entry in table]
 def test_example(entry: OpRow) -> None:
     args, kwargs, expected = read_example(entry.example)
     assert comparable(entry.apply(args, kwargs)) == comparable(expected)
+
+
+def symbolic(value: Any) -> Any:
+    """The value with each size above 1 of its tensors as a symbol that names it."""
+    if isinstance(value, TensorValue):
+        sizes = (Dim.symbol(f"n{size}") if isinstance(size, int) and size > 1 else size for size in value.shape or ())
+        return TensorValue(tuple(sizes), value.dtype, value.device)
+    return type(value)(symbolic(item) for item in value) if isinstance(value, tuple | list) else value
+
+
+def settled(value: Any) -> Any:
+    """The value with those symbols back as numbers."""
+    if isinstance(value, Dim):
+        return value.substitute({name: int(name[1:]) for name in value.symbols() if name[0] == "n" and name[1:].isdigit()})
+    if isinstance(value, TensorValue):
+        return TensorValue(None if value.shape is None else tuple(settled(size) for size in value.shape), value.dtype, value.device)
+    if isinstance(value, tuple | list):
+        return type(value)(settled(item) for item in value) if type(value) in (tuple, list) else tuple(settled(item) for item in value)
+    return value
+
+
+def agrees(found: Any, expected: Any) -> bool:
+    """Equal, or not known where the symbolic run could not tell."""
+    if isinstance(expected, TensorValue):
+        if not isinstance(found, TensorValue) or found.dtype != expected.dtype:
+            return False
+        if found.shape is None or expected.shape is None:
+            return found.shape is None or expected.shape is None
+        return len(found.shape) == len(expected.shape) and all(a is None or b is None or a == b for a, b in zip(found.shape, expected.shape))
+    if isinstance(expected, tuple | list):
+        return isinstance(found, Sequence | Unknown) or (len(found) == len(expected) and all(map(agrees, found, expected)))
+    return isinstance(found, Unknown) or isinstance(expected, Unknown) or found == expected
+
+
+@pytest.mark.parametrize("entry", [row for row in ALL if row.example], ids=lambda row: row.name)
+def test_symbolic_sizes_agree_with_numbers(entry: OpRow) -> None:
+    args, kwargs, expected = read_example(entry.example)
+    found = entry.call(symbolic(args), {name: symbolic(value) for name, value in kwargs.items()})
+    if isinstance(found, TensorValue) and found.shape is None and found.dtype is None:
+        return  # not derived
+    assert agrees(settled(found), expected), (found, expected)
 
 
 @pytest.mark.parametrize("entry", ALL, ids=lambda row: row.name)
