@@ -18,7 +18,7 @@ def is_static(shape: Any) -> bool:
     """The shape is known in full and small enough to keep the elements of."""
     if shape is None or not all(isinstance(size, int) for size in shape):
         return False
-    return prod(shape) <= MAX_ELEMENTS
+    return bool(prod(shape) <= MAX_ELEMENTS)
 
 
 def flat(const: Any) -> list[Number]:

@@ -173,7 +173,7 @@ def known_elements(values: Sequence[Value]) -> list[tuple[Any, tuple[int, ...]]]
     found: list[tuple[Any, tuple[int, ...]]] = []
     for value in values:
         if isinstance(value, TensorValue):
-            if value.const is None or not is_static(value.shape):
+            if value.const is None or value.shape is None or not is_static(value.shape):
                 return None
             found.append((value.const, value.shape))
         elif isinstance(value, int | float):

@@ -56,7 +56,7 @@ def module_name(path: str) -> str:
     return MODULES[path.removeprefix(PREFIX)]
 
 
-@lru_cache(maxsize=None)
+@cache
 def read(path: str) -> str:
     """The text of a stand-in, by its path. Raises KeyError for one that is not listed."""
     file = path.removeprefix(PREFIX)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from cgx.indexer.ops.library import rules
 from cgx.indexer.ops.rows import OpRow, row
+from cgx.indexer.ops.tensors import tensor
 
 FLASH = (
     "dropout_p=0.0, softmax_scale=None, causal=False, window_size=(-1, -1), softcap=0.0, alibi_slopes=None, deterministic=False, "
@@ -73,7 +74,7 @@ OPS: list[tuple[str, str, str, object, str]] = [
     ("flashinfer.norm.rmsnorm", "flashinfer.rmsnorm", "x, weight, eps=1e-6", rules.shaped_as("x"), "f16[9,64], f16[64] -> f16[9,64]"),
     ("flashinfer.single_prefill_with_kv_cache", "flashinfer.prefill.single_prefill_with_kv_cache", "q, k, v", rules.attention(), "f16[9,8,64], f16[9,2,64], f16[9,2,64] -> f16[9,8,64]"),
     ("flashinfer.single_decode_with_kv_cache", "flashinfer.decode.single_decode_with_kv_cache", "q, k, v", rules.shaped_as("q"), ""),
-    ("torchvision.ops.nms", "torchvision.ops.boxes.nms torch.ops.torchvision.nms", "boxes, scores, iou_threshold", lambda call: rules.tensor((None,), "int64", call.tensor("boxes").device), ""),
+    ("torchvision.ops.nms", "torchvision.ops.boxes.nms torch.ops.torchvision.nms", "boxes, scores, iou_threshold", lambda call: tensor((None,), "int64", call.tensor("boxes").device), ""),
     ("torchvision.ops.roi_align", "torchvision.ops.roi_align.roi_align torch.ops.torchvision.roi_align", "input, boxes, output_size, spatial_scale=1.0",
      rules.unknown_result, ""),
 ]  # fmt: skip

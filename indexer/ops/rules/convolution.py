@@ -58,9 +58,9 @@ def transposed(count: int) -> Rule:
 
 
 def _grown(extent: MaybeSize, kernel: MaybeSize, stride: MaybeSize, pad: MaybeSize, extra: MaybeSize, dilation: MaybeSize) -> MaybeSize:
-    if None in (extent, kernel, stride, pad, extra, dilation):
+    if extent is None or kernel is None or stride is None or pad is None or extra is None or dilation is None:
         return None
-    return (extent - 1) * stride - 2 * pad + dilation * (kernel - 1) + extra + 1  # type: ignore[operator]
+    return (extent - 1) * stride - 2 * pad + dilation * (kernel - 1) + extra + 1
 
 
 def pooling(count: int, indices: bool = False) -> Rule:

@@ -119,7 +119,7 @@ def arange(call: Call) -> Value:
     if end is None:
         start, end = 0, start
     start, step = (0 if start is None else start), (1 if step is None else step)
-    numbers = [scalar_value(item) for item in (start, end, step)]
+    numbers = (scalar_value(start), scalar_value(end), scalar_value(step))
     floating = any(isinstance(item, float) for item in numbers)
     dtype = call.defaults.dtype if floating else "int64"
     if any(isinstance(item, TensorValue) and kind(item.dtype) == "float" for item in given):

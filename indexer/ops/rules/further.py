@@ -10,9 +10,8 @@ from cgx.indexer.ops.results import NamedResult
 from cgx.indexer.ops.rows import Call, Rule
 from cgx.indexer.ops.rules.linalg import _smaller
 from cgx.indexer.ops.rules.spectral import transform_many
-from cgx.indexer.ops.rules.view import view_of
 from cgx.indexer.ops.shapes import Undetermined
-from cgx.indexer.ops.tensors import like, need_list, need_shape, size, sizes, tensor
+from cgx.indexer.ops.tensors import like, need_list, need_shape, size, sizes, tensor, view_of
 
 __all__ = ["transform_many"]
 

@@ -173,7 +173,8 @@ def pad_sequence(call: Call) -> Value:
     members = _members(call.get("sequences"))
     shapes = [need_shape(item) for item in members]
     lengths = [shape[0] for shape in shapes]
-    longest = max(lengths) if all(isinstance(extent, int) for extent in lengths) else _agreed(lengths)
+    known = [extent for extent in lengths if isinstance(extent, int)]
+    longest = max(known) if len(known) == len(lengths) else _agreed(lengths)
     lead = (len(members), longest) if call.known("batch_first", False) else (longest, len(members))
     rest = tuple(_agreed([shape[at] for shape in shapes]) for at in range(1, len(shapes[0])))
     return _joined(members, (*lead, *rest))

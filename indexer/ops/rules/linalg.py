@@ -335,3 +335,15 @@ def with_dtype(call: Call, dtype: str) -> Value:
     result = matmul(call)
     result.dtype = dtype
     return result
+
+
+def rank(call: Call) -> Value:
+    """matrix_rank: one number a matrix."""
+    base = call.tensor()
+    return tensor(need_shape(base)[:-2], "int64", base.device)
+
+
+def scaled(call: Call) -> Value:
+    """scaled_mm(mat_a, mat_b, ..., output_dtype)."""
+    left, right = call.tensor("mat_a"), call.tensor("mat_b")
+    return tensor(matmul_shape(left.shape, right.shape), short_name(call.get("output_dtype")), left.device)

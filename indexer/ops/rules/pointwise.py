@@ -85,7 +85,7 @@ def where(call: Call) -> Value:
     if any(isinstance(value, Unknown) for value in operands):
         shape = None
     known = known_elements([condition, *operands]) if is_static(shape) else None
-    const = mapped(lambda c, a, b: a if c else b, known, shape, out.dtype) if known and shape is not None else None
+    const = mapped(lambda c, a, b: a if c else b, known, shape, out.dtype) if known and shape is not None else None  # type: ignore[arg-type]
     return tensor(shape, out.dtype, device_of(tensors), const)
 
 

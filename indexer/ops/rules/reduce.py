@@ -207,7 +207,7 @@ def bincount(call: Call) -> Value:
     low = size(call.get("minlength", 0))
     if base.const is not None and weights is None and isinstance(low, int):
         items = flat(base.const)
-        counts = [0] * max(low, max(items, default=-1) + 1)
+        counts = [0] * max(low, int(max(items, default=-1)) + 1)
         for item in items:
             counts[int(item)] += 1
         return tensor((len(counts),), dtype, base.device, tuple(counts))

@@ -88,8 +88,8 @@ def istft(call: Call) -> Value:
     hop = size(call.get("hop_length")) if call.given("hop_length") else None if points is None else points // 4
     shape = need_shape(base)
     frames = shape[-1]
-    if length is None and None not in (points, hop, frames):
-        length = points + hop * (frames - 1)  # type: ignore[operator]
+    if length is None and points is not None and hop is not None and frames is not None:
+        length = points + hop * (frames - 1)
         if call.known("center", True):
-            length = length - 2 * (points // 2)  # type: ignore[operator]
+            length = length - 2 * (points // 2)
     return like(base, (*shape[:-2], length), REAL_OF.get(base.dtype or "", base.dtype))

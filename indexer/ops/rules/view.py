@@ -180,13 +180,13 @@ def expand(call: Call) -> Value:
 def repeat(call: Call) -> Value:
     """repeat(*repeats), tile(dims): sizes multiplied, missing ones count as 1."""
     base = call.tensor()
-    times = list(sizes(call.get("repeats", call.get("dims"))))
-    shape = list(need_shape(base))
+    times: list[MaybeSize] = list(sizes(call.get("repeats", call.get("dims"))))
+    shape: list[MaybeSize] = list(need_shape(base))
     if len(times) < len(shape):
         if call.row.name.endswith("repeat"):
             raise Undetermined("repeat")
-        times = [1] * (len(shape) - len(times)) + times
-    shape = [1] * (len(times) - len(shape)) + shape
+        times = [*(1 for _ in range(len(shape) - len(times))), *times]
+    shape = [*(1 for _ in range(len(times) - len(shape))), *shape]
     return like(base, tuple(None if a is None or b is None else a * b for a, b in zip(shape, times)))
 
 
@@ -201,9 +201,10 @@ def repeat_interleave(call: Call) -> Value:
     if (isinstance(repeats, TensorValue) and times is None) or isinstance(repeats, list | tuple):
         extent = size(call.get("output_size"))
         if isinstance(repeats, TensorValue) and repeats.const is not None and repeats.shape and repeats.shape[0] == shape[place]:
-            extent = sum(flat(repeats.const))  # type: ignore[assignment]
+            extent = int(sum(flat(repeats.const)))
     else:
-        extent = None if times is None or shape[place] is None else shape[place] * times  # type: ignore[operator]
+        whole = shape[place]
+        extent = None if times is None or whole is None else whole * times
     return like(base, (*shape[:place], extent, *shape[place + 1 :]))
 
 
@@ -249,6 +250,8 @@ def chunk(call: Call) -> Value:
         step = -(-extent // count) or 1
         return pieces(base, place, [min(step, extent - start) for start in range(0, extent, step)] or [0] * count)
     part = None if extent is None else exact_divide(extent, count)
+    if part is None and extent is not None and count == 2:  # a rounded half, and what is left
+        return pieces(base, place, [(extent + 1) // 2, extent - (extent + 1) // 2])
     return pieces(base, place, [part] * count)
 
 

@@ -91,7 +91,7 @@ ROWS: list[OpRow] = [
     row("hfft2", "fft", "input, s=None, dim=(-2, -1), norm=None", rules.transform_many("real", (-2, -1)), "c64[4,5] -> f32[4,8]"),
     row("ihfft2", "fft", "input, s=None, dim=(-2, -1), norm=None", rules.transform_many("half", (-2, -1)), "f32[4,8] -> c64[4,5]"),
     row("torch.nn.functional.scaled_mm", "", "mat_a, mat_b, scale_a=None, scale_recipe_a=None, scale_b=None, scale_recipe_b=None, bias=None, output_dtype=None",
-        lambda call: linalg.tensor(linalg.matmul_shape(call.tensor("mat_a").shape, call.tensor("mat_b").shape), None, call.tensor("mat_a").device), ""),
+        linalg.scaled, ""),
     row("torch.nn.utils.rnn.pack_padded_sequence", "", "input, lengths, batch_first=False, enforce_sorted=True", rules.packed, "", kind="op"),
     row("torch.nn.utils.rnn.pad_packed_sequence", "", "sequence, batch_first=False, padding_value=0.0, total_length=None", rules.unpacked, "", kind="op"),
     row("torch.nn.utils.rnn.pack_sequence", "", "sequences, enforce_sorted=True", rules.packed, "", kind="op"),

@@ -56,7 +56,7 @@ ROWS: list[OpRow] = [
     row("det", TM + " linalg", "input", rules.determinant, "f32[4,3,3] -> f32[4]"),
     row("logdet", TM, "input", rules.determinant, "f32[3,3] -> f32[]"),
     row("slogdet", TM + " linalg", "input", rules.slogdet, "f32[3,3] -> (f32[], f32[])"),
-    row("matrix_rank", "linalg", "input, tol=None, hermitian=False", lambda call: rules.tensor(call.tensor().shape[:-2], "int64", call.tensor().device),  # type: ignore[index]
+    row("matrix_rank", "linalg", "input, tol=None, hermitian=False", rules.rank,
         "f32[4,3,3] -> i64[4]"),
     row("solve", "linalg", "A, B, *, left=True", rules.solve, "f32[3,3], f32[3,2] -> f32[3,2]"),
     row("solve_triangular", "linalg", "A, B, *, upper, left=True, unitriangular=False", rules.solve, "f32[3,3], f32[3,2], upper=True -> f32[3,2]"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from cgx.indexer.ops.rows import OpRow, row
 from cgx.indexer.ops.rules import attention as rules
+from cgx.indexer.ops.tensors import like
 
 LOSS = "input, target, size_average=None, reduce=None, reduction='mean'"
 DROP = "input, p=0.5, training=True, inplace=False"
@@ -31,7 +32,7 @@ ROWS: list[OpRow] = [
     row("log_softmax", "F torch Tensor", "input, dim=None, _stacklevel=3, dtype=None", rules.softmax, "f32[2,3], dim=-1 -> f32[2,3]",
         autocast="fp32"),
     row("softmin", "F", "input, dim=None, _stacklevel=3, dtype=None", rules.softmax, "f32[2,3], dim=-1 -> f32[2,3]"),
-    row("gumbel_softmax", "F", "logits, tau=1, hard=False, eps=1e-10, dim=-1", lambda call: rules.like(call.tensor("logits"), call.tensor("logits").shape),
+    row("gumbel_softmax", "F", "logits, tau=1, hard=False, eps=1e-10, dim=-1", lambda call: like(call.tensor("logits"), call.tensor("logits").shape),
         "f32[2,3] -> f32[2,3]"),
     row("layer_norm", "F", "input, normalized_shape, weight=None, bias=None, eps=1e-05", rules.normalised, "f32[2,3], (3,) -> f32[2,3]",
         autocast="fp32", aliases="torch.layer_norm"),
@@ -48,7 +49,7 @@ ROWS: list[OpRow] = [
         ("dropout", "f32[2,3] -> f32[2,3]"), ("alpha_dropout", "f32[2,3] -> f32[2,3]"), ("feature_alpha_dropout", "f32[2,3,4] -> f32[2,3,4]"),
         ("dropout1d", "f32[2,3,4] -> f32[2,3,4]"), ("dropout2d", "f32[2,3,4,5] -> f32[2,3,4,5]"), ("dropout3d", "f32[2,3,4,5,6] -> f32[2,3,4,5,6]"))),
     row("dropout", "torch", "input, p, train", rules.normalised, "f32[2,3], 0.5, True -> f32[2,3]", has_inplace=True),
-    row("native_dropout", "torch", "input, p, train", lambda call: (rules.normalised(call), rules.like(call.tensor(), call.tensor().shape, "bool")),
+    row("native_dropout", "torch", "input, p, train", lambda call: (rules.normalised(call), like(call.tensor(), call.tensor().shape, "bool")),
         "f32[2,3], 0.5, True -> (f32[2,3], b8[2,3])"),
     row("cross_entropy", "F", "input, target, weight=None, size_average=None, ignore_index=-100, reduce=None, reduction='mean', "
         "label_smoothing=0.0", rules.class_loss, "f32[2,9], i64[2] -> f32[]", aliases="torch._C._nn.cross_entropy_loss", autocast="fp32"),

@@ -8,6 +8,7 @@ import statistics
 from cgx.indexer.ops.rows import OpRow, row
 from cgx.indexer.ops.rules import reduce as rules
 from cgx.indexer.ops.rules.reduce import extreme, reduction, scan, truth
+from cgx.indexer.ops.tensors import tensor
 
 TM = "torch Tensor"
 REDUCE = "input, dim=None, keepdim=False, *, dtype=None, out=None"
@@ -80,7 +81,7 @@ ROWS: list[OpRow] = [
     row("corrcoef", TM, "input", rules.cov, "f32[2,9] -> f32[2,2]"),
     row("equal", TM, "input, other", rules.whole_truth, "f32[2], f32[2] -> ?", kind="op", sync="item"),
     row("allclose", TM, "input, other, rtol=1e-05, atol=1e-08, equal_nan=False", rules.whole_truth, "f32[2], f32[2] -> ?", sync="item"),
-    row("dist", TM, "input, other, p=2", lambda call: rules.tensor((), call.tensor().dtype, call.tensor().device),
+    row("dist", TM, "input, other, p=2", lambda call: tensor((), call.tensor().dtype, call.tensor().device),
         "f32[3], f32[3] -> f32[]", autocast="fp32"),
     row("renorm", TM, "input, p, dim, maxnorm", scan("same"), "f32[2,3], 2, 0, 1.0 -> f32[2,3]", autocast="fp32", has_inplace=True),
     row("gradient", "torch", "input, *, spacing=1, dim=None, edge_order=1", rules.gradient, "f32[5] -> (f32[5],)"),
