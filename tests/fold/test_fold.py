@@ -8,6 +8,7 @@ from cgx.indexer.interpreter.trace import CallNode, JobNode, OpNode, Trace
 from cgx.indexer.interpreter.values import Alternatives, LoopContext, TensorValue, Unknown
 from cgx.indexer.ops.dims import Dim
 from cgx.indexer.passes.fold.graph import fold
+from cgx.model.anchors import Anchor
 
 from .build import at, branch, by_path, call, folded, linear, listed, loop, module, op, summary, tensor
 
@@ -313,3 +314,35 @@ def test_the_making_of_a_batch_is_no_computation_of_the_step():
     device.outputs = [TensorValue((), "float32", "cuda")]
     rows = folded(net, host, call(net), device)
     assert [row["type"] for row in rows.modules] == ["model.Net", "torch.nn.functional.cross_entropy"]
+
+
+def test_what_runs_only_now_and_then_stands_under_its_guard():
+    net = module("Net")
+    guard = branch("iter_num % log_interval == 0", 8, op("torch.Tensor.item", 9))
+    guard.decided, guard.period = True, ("iter_num", 10)
+    rows = folded(net, call(net), guard)
+    assert rows.modules[-1]["when"]["expr"] == "iter_num % log_interval == 0"
+
+
+def test_a_parameter_of_unknown_size_names_the_argument_it_comes_from():
+    argument = Unknown("meta_vocab_size", "missing-file", at(6, "<module>"), settle=("--file", "meta.pkl"))
+    net = module("Net", wte=module("Embedding", params={"weight": (None, 4)}, attrs={"num_embeddings": argument}))
+    rows = folded(net, call(net, call(net.children["wte"])))
+    item = next(item for item in rows.unresolved if item["field"] == "parameters")
+    assert (item["name"], item["reason"]) == ("meta_vocab_size", "missing-file")
+    assert item["settle_with"] == {"option": "--file", "name": "meta.pkl"}
+
+
+def test_a_stand_in_of_ours_is_never_an_anchor():
+    inner = linear(4, 4)
+    inner.constructed_at = Anchor("cgx:polyfills/torch.py.txt", "Encoder.__init__", 3)
+    encoder = module("Encoder", fc=inner, idle=module("Dropout"))
+    encoder.children["idle"].constructed_at = inner.constructed_at
+    net = module("Net", encoder=encoder)
+    below = call(inner)
+    below.anchor = below.called_from = Anchor("cgx:polyfills/torch.py.txt", "Encoder.forward", 9)
+    rows = folded(net, call(net, call(encoder, below, line=20)))
+    found = by_path(rows)
+    assert found["encoder.fc"]["called_from"] == found["encoder.fc"]["code_anchor"] == "model.py:Net.forward:20"
+    assert found["encoder.idle"]["code_anchor"] == "model.py:Net.__init__:1"
+    assert "cgx:" not in str(rows.modules)

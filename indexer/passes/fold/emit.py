@@ -102,23 +102,24 @@ class Emitter:
 
     # ---------------------------------------------------------------- modules
 
-    def module(self, module: ModuleInstance, place: Place) -> Draft:
+    def module(self, module: ModuleInstance, where: Place) -> Draft:
         """An entry with what is known of the module alone."""
         root = self.tree.parent(module) is None
         path = self.tree.path(module)
-        written = write(path, place.prefixes)
+        written = write(path, where.prefixes)
         owner = self.ties.owner(module)
         parent = self.tree.parent(module)
+        made = next((line for one in self.tree.lineage(module) if (line := made_at(one)) is not None), None)
         known = condition_of(parent, path[-1]) if parent is not None else None
         return Draft(
             level_of(module, root),
             written.rpartition(".")[2],
             type_of(module),
-            forward_anchor(module) or made_at(module),
+            forward_anchor(module) or made,
             path=written,
-            constructed_at=made_at(module),
+            constructed_at=made,
             parameters=parameter_rows(module, self.symbols),
-            shares=None if owner is None else write(self.tree.path(owner), place.prefixes),
+            shares=None if owner is None else write(self.tree.path(owner), where.prefixes),
             wrapped_by=wrapper_names(module),
             when=None if known is None or known[1] is None else Condition(known[0], known[1]),
             module=module,

@@ -13,7 +13,7 @@ Inside = Callable[[ModuleInstance], bool]
 def flatten(nodes: Iterable[Node], inside: Inside) -> Iterator[Node]:
     """Module calls, ops, loops and undecided branches.
 
-    Plain calls, ``with`` regions and branches that are known to be taken are transparent. So is the call of a module
+    Plain calls, ``with`` regions and branches that are always taken are transparent. So is the call of a module
     outside the tree (``inside`` says no): it has no path, and its ops belong to the caller.
     """
     for node in nodes:
@@ -22,12 +22,17 @@ def flatten(nodes: Iterable[Node], inside: Inside) -> Iterator[Node]:
                 yield node
             else:
                 yield from flatten((node.same_as or node).children, inside)
-        elif isinstance(node, CallNode | ScopeNode) or (isinstance(node, BranchNode) and node.decided):
+        elif isinstance(node, CallNode | ScopeNode) or (isinstance(node, BranchNode) and always(node)):
             yield from flatten(node.children, inside)
         elif isinstance(node, LoopNode | BranchNode | OpNode):
             yield node
         elif not isinstance(node, Event):
             yield from flatten(node.children, inside)
+
+
+def always(branch: BranchNode) -> bool:
+    """Whether the branch is taken every time and on every rank."""
+    return branch.decided and branch.period is None and branch.ranks is None
 
 
 def bodies(loop: LoopNode) -> list[list[Node]]:

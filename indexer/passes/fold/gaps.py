@@ -14,6 +14,9 @@ from cgx.model.anchors import Anchor
 NO_OPS = frozenset({"torch.nn.Identity"})
 BROKEN = frozenset({"error", "budget"})
 """Reasons that end a run early: what comes after is missing, whoever asks."""
+RUNS = ("forward", "the job")
+OUTSIDE = frozenset({"missing-file", "missing-module", "environment", "unresolved-name"})
+"""Reasons that lie outside the code that builds and runs the entries, and that the user can settle."""
 
 
 def gaps(drafts: Sequence[Draft], trace: Trace) -> Iterator[Open]:
@@ -36,11 +39,21 @@ def _of(draft: Draft) -> Iterator[Open]:
             yield Open(f"{draft.kind}.forward", "children", "missing-module", draft.anchor, draft, ("--env", package))
         for name, dims in draft.parameters.items():
             if None in dims:
-                yield Open(f"{draft.path}.{name}".lstrip("."), "parameters", "unmodelled", draft.constructed_at, draft)
+                yield _size_of(f"{draft.path}.{name}".lstrip("."), draft)
     elif draft.level == "op" and _begins(draft):
         row = find(draft.kind)
         reason = "data" if row is not None and row.sync == "dynamic shape" else "unmodelled"
         yield Open(draft.text or draft.name, "shapes.out", reason, draft.anchor, draft)
+
+
+def _size_of(name: str, draft: Draft) -> Open:
+    """A parameter's size that is not known: by the constructor's argument it comes from, where that says more."""
+    values = draft.module.attrs.values() if draft.module is not None else ()
+    cause = next((value for value in values if isinstance(value, Unknown) and value.name), None)
+    if cause is None:
+        return Open(name, "parameters", "unmodelled", draft.constructed_at, draft)
+    anchor = draft.constructed_at if cause.anchor is None or stands_in(cause.anchor) else cause.anchor
+    return Open(cause.name, "parameters", cause.reason, anchor, draft, cause.settle)
 
 
 def _begins(draft: Draft) -> bool:
@@ -61,11 +74,12 @@ def _unknowns(entries: Sequence[Draft], trace: Trace) -> Iterator[Open]:
     for unknown in trace.unknowns:
         if not isinstance(unknown, Unknown) or unknown.anchor is None or not unknown.name or stands_in(unknown.anchor):
             continue
-        if unknown.reason in BROKEN:
+        if unknown.reason in BROKEN and unknown.name.startswith(RUNS):
             yield Open(unknown.name, "children", unknown.reason, unknown.anchor, None, unknown.settle)
             continue
         draft = next((draft for text, draft in under.items() if unknown.name in text), None)
-        if draft is not None or (unknown.anchor.path, unknown.anchor.symbol) in homes:
+        near = (unknown.anchor.path, unknown.anchor.symbol) in homes and unknown.reason in OUTSIDE
+        if draft is not None or near:
             field = "when" if draft is not None else "value"
             yield Open(unknown.name, field, unknown.reason, unknown.anchor, draft, unknown.settle)
 
