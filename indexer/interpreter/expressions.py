@@ -37,10 +37,14 @@ def name(interp: Interp, node: ast.Name, frame: Frame) -> Value:
         if scope.read is not None:
             scope.read.add(node.id)
         return interp.pick(scope.vars[node.id])
+    module = frame.scope.globals
+    if module is not None and node.id in interp.late_names.get(id(module), ()):
+        late = interp.late_name(module, node.id)
+        if late is not MISSING:
+            return late
     found = interp.builtin(node.id)
     if found is not MISSING:
         return found
-    module = frame.scope.globals
     if module is not None:
         late = interp.late_name(module, node.id)
         if late is not MISSING:

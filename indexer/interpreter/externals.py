@@ -17,6 +17,7 @@ from cgx.indexer.interpreter.values import (
     DictValue,
     DType,
     External,
+    FunctionValue,
     Instance,
     ListValue,
     ModuleInstance,
@@ -85,6 +86,10 @@ class Externals:
 
     def handlers(self, qname: str) -> Iterable[Any]:
         return self._handlers.get(qname) or self._handlers.get(f"builtins.{qname}", ())
+
+    def overlaid(self, func: FunctionValue) -> Iterable[Any]:
+        """Table rows that answer for a function of a library even where its source is read."""
+        return self._handlers.get(func.qname, ()) if not func.path.startswith("cgx:") else ()
 
     def has_tables(self, top: str) -> bool:
         return top in self._tops or top in LIBRARIES

@@ -116,6 +116,10 @@ def bind_arguments(interp: Interp, func: FunctionValue, args: list[Value], kwarg
 def call_function(interp: Interp, func: FunctionValue, args: list[Value], kwargs: dict[str, Value], site: Site) -> Value:
     if interp.depth >= MAX_DEPTH or interp.active.get(id(func.node), 0) >= MAX_SAME:
         return interp.unknown(site.text, "budget", site)
+    for handler in interp.overlaid(func):
+        found = handler(interp, site, args, kwargs)
+        if found is not NotImplemented:
+            return found
     flags = func.attrs.get("__cgx_flags__")
     bound = bind_arguments(interp, func, args, kwargs, site)
     scope = Scope("function", func.closure, module=func.module, globals=func.module.scope if func.module else None)

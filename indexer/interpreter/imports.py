@@ -84,7 +84,7 @@ def _is_exit(error: Raised) -> bool:
 
 def is_lazy(code: Code) -> bool:
     """A package whose names are loaded on first use; its type-checking branch says what they are."""
-    return "TYPE_CHECKING" in code.source and ("_LazyModule" in code.source or "lazy_import" in code.source)
+    return "TYPE_CHECKING" in code.source and ("_LazyModule" in code.source or "lazy_import" in code.source or "lazy_loader" in code.source)
 
 
 def _attach(interp: Interp, dotted: str, module: Value) -> None:
@@ -102,10 +102,13 @@ def _outside(interp: Interp, dotted: str, site: Site | None) -> Value:
             return interp.raise_("ModuleNotFoundError", f"No module named {dotted!r}", site)
         return interp.unknown(dotted, "missing-module", site)
     if top in sys.stdlib_module_names or top in ALWAYS_THERE or interp.has_tables(top):
+        if not interp.guarded:
+            interp.imported.add(top)
         return External(dotted)
     if interp.guarded:
         interp.note_absent(top, site)
         return interp.raise_("ModuleNotFoundError", f"No module named {dotted!r}", site)
+    interp.imported.add(top)
     return External(dotted)
 
 
@@ -127,6 +130,15 @@ def import_from(interp: Interp, node: ast.ImportFrom, frame: Frame) -> None:
             else:
                 interp.late_names.setdefault(id(frame.scope), {})[alias.asname or alias.name] = (dotted, alias.name)
         return
+    if _deferred(interp, dotted, frame):
+        late = interp.late_names.setdefault(id(frame.scope), {})
+        for alias in node.names:
+            name = alias.asname or alias.name
+            if alias.name == "*":
+                interp.late_stars.setdefault(id(frame.scope), []).append(dotted)
+            elif name not in frame.scope.vars:
+                late[name] = (dotted, alias.name)
+        return
     module = import_module(interp, dotted, site)
     for alias in node.names:
         if alias.name == "*":
@@ -134,6 +146,24 @@ def import_from(interp: Interp, node: ast.ImportFrom, frame: Frame) -> None:
             continue
         value = member(interp, module, dotted, alias.name, site)
         interp.bind(alias.asname or alias.name, value, frame, node)
+
+
+def _deferred(interp: Interp, dotted: str, frame: Frame) -> bool:
+    """Inside a package that is itself loaded on demand, the order of imports tells nothing: a name is imported on first use."""
+    module = frame.scope.module
+    if frame.scope.kind != "module" or interp.guarded or module is None or module.name == interp.main_name:
+        return False
+    top = dotted.partition(".")[0]
+    return on_demand(interp, module.name.partition(".")[0]) and on_demand(interp, top) and dotted not in interp.modules and interp.sources.find(dotted) is not None
+
+
+def on_demand(interp: Interp, top: str) -> bool:
+    """Whether a top-level package loads its modules on first use."""
+    if top not in interp.on_demand:
+        found = interp.sources.find(top)
+        code = interp.sources.code(found[0], found[1], found[3]) if found is not None and found[1].endswith(".py") else None
+        interp.on_demand[top] = code is not None and is_lazy(code)
+    return interp.on_demand[top]
 
 
 def absolute_name(node: ast.ImportFrom, frame: Frame) -> str:
@@ -187,6 +217,9 @@ def _import_star(interp: Interp, module: Value, frame: Frame, node: ast.ImportFr
         for name, value in list(module.scope.vars.items()):
             if not name.startswith("_") and name != "*":
                 interp.bind(name, value, frame, node)
+        late = interp.late_names.get(id(module.scope), {})
+        for name in [name for name in late if not name.startswith("_") and name not in module.scope.vars]:
+            interp.late_names.setdefault(id(frame.scope), {})[name] = (module.name, name)
     if "*" in module.scope.vars:
         frame.scope.vars["*"] = True
     interp.late_stars.setdefault(id(frame.scope), [])
@@ -201,6 +234,8 @@ def late_name(interp: Interp, scope: Scope, name: str) -> Value:
         dotted, original = entry
         module = import_module(interp, dotted, None)
         value = _static_member(interp, module, dotted, original)
+        if value is MISSING:
+            value = _by_getter(interp, module, original)
         if value is not MISSING:
             scope.vars[name] = value
         return value
@@ -215,6 +250,16 @@ def late_name(interp: Interp, scope: Scope, name: str) -> Value:
         if interp.has_external(f"{qname}.{name}"):
             return External(f"{qname}.{name}")
     return MISSING
+
+
+def _by_getter(interp: Interp, module: Value, name: str) -> Value:
+    """What a module's ``__getattr__`` gives; Unknown where its names are not all known."""
+    if not isinstance(module, ModuleObject):
+        return MISSING
+    getter = module.scope.vars.get("__getattr__")
+    if getter is not None:
+        return interp.call(getter, [name], {}, interp.no_site)
+    return interp.unknown(f"{module.name}.{name}", "missing-module", None) if "*" in module.scope.vars else MISSING
 
 
 def _static_member(interp: Interp, module: Value, dotted: str, name: str) -> Value:

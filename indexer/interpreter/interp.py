@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import builtins
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -41,6 +42,7 @@ from cgx.indexer.interpreter.signals import Raised, StopRun
 from cgx.indexer.interpreter.sources import Sources
 from cgx.indexer.interpreter.statements import EXECUTE
 from cgx.indexer.interpreter.trace import ModuleCall
+from cgx.indexer.interpreter.stdlib import versions
 from cgx.indexer.interpreter.trail import Trail
 from cgx.indexer.interpreter.values import (
     MISSING,
@@ -118,10 +120,13 @@ class Interp(Recorder, Recovery, Externals, Conversion, Guards, ModuleCalls, Giv
         self.lazy_scope: Scope | None = None
         self.late_stars: dict[int, list[str]] = {}
         self.late_names: dict[int, dict[str, tuple[str, str]]] = {}
+        self.on_demand: dict[str, bool] = {}  # top-level package -> its modules are loaded on first use
         self._exports: dict[str, frozenset[str]] = {}
         self._hooks: set[tuple[int, str]] = set()
         self._meta: list[int] = []
         self._absent: set[str] = set()
+        self.required: frozenset[str] | None = None  # modules that installed distributions need
+        self.imported: set[str] = set()  # packages outside the source that an unguarded import names
         self.trace.world_size = self.world.size
         Externals.__init__(self)
         Guards.__init__(self)
@@ -479,6 +484,13 @@ class Interp(Recorder, Recovery, Externals, Conversion, Guards, ModuleCalls, Giv
         if top not in self._absent:
             self._absent.add(top)
             self.note_unknown(Unknown(f"import {top}", "missing-module", site.anchor if site else None, settle=("--env", top)))
+
+    def provided(self, dotted: str) -> bool:
+        """Whether a module is surely installed: read as source, of the standard library, or imported without a way out."""
+        top = dotted.partition(".")[0]
+        if top in sys.stdlib_module_names or top in imports.ALWAYS_THERE or top in self.imported:
+            return True
+        return self.sources.find(dotted) is not None or top.lower() in versions.requirements(self)
 
     # ------------------------------------------------------------------ imports
 

@@ -26,6 +26,7 @@ from cgx.indexer.interpreter.stdlib import (
     process,
     talk,
     texts,
+    versions,
 )
 
 TABLES: tuple[ModuleType, ...] = (
@@ -42,4 +43,5 @@ TABLES: tuple[ModuleType, ...] = (
     process,
     talk,
     texts,
+    versions,
 )

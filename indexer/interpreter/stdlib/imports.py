@@ -58,15 +58,6 @@ def import_module(interp: Any, site: Any, args: Args, kwargs: Kwargs) -> Value:
     return lift(once, [args[0] if args else kwargs.get("name")])
 
 
-def _find_spec(interp: Any, site: Any, args: Args, kwargs: Kwargs) -> Value:
-    """A module of the source is there; whether another is installed depends on the machine."""
-    name = text_of(args[0] if args else kwargs.get("name"))
-    sources = getattr(interp, "sources", None)
-    if name is not None and sources is not None and sources.find(name) is not None:
-        return Opaque("importlib.machinery.ModuleSpec", {"name": name, "origin": name}, site.anchor)
-    return Unknown(site.text, "environment", site.anchor)
-
-
 def _spec_from_file(interp: Any, site: Any, args: Args, kwargs: Kwargs) -> Value:
     path = args[1] if len(args) > 1 else kwargs.get("location")
     attrs = {"name": args[0] if args else kwargs.get("name"), "origin": path}
@@ -299,16 +290,12 @@ ENTRIES: dict[str, Handler] = {
     "importlib.__import__": import_module,
     "importlib.reload": first,
     "importlib.invalidate_caches": nothing,
-    "importlib.util.find_spec": _find_spec,
     "importlib.util.spec_from_file_location": _spec_from_file,
     "importlib.util.module_from_spec": _module_from_spec,
     "importlib.abc.Loader.exec_module": nothing,
-    "importlib.metadata.version": _version,
     "importlib.metadata.metadata": _version,
     "importlib.metadata.entry_points": unknown("environment"),
-    "importlib_metadata.version": _version,
     "pkg_resources.get_distribution": _version,
-    "pkg_resources.parse_version": _version,
     "pkgutil.iter_modules": unknown("environment", "list"),
     "pkgutil.walk_packages": unknown("environment", "list"),
     "inspect.signature": _signature,
