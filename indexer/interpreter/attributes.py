@@ -105,6 +105,7 @@ def find_in_mro(cls: ClassValue, name: str, after: ClassValue | None = None) -> 
     return None, MISSING, outside
 
 
+OBJECT_METHODS = frozenset({"__setattr__", "__getattribute__", "__delattr__", "__init_subclass__"})
 PLAIN_BASES = frozenset({"object", "abc.ABC", "typing.Generic", "typing.Protocol", "typing_extensions.Protocol"})
 
 
@@ -201,7 +202,8 @@ def _super(interp: Interp, owner: Super, name: str, site: Site) -> Value:
         value = interp.external_member(outside, name, instance, site)
         if value is not MISSING:
             return value
-        return BoundMethod(External(f"{outside.qname}.{name}"), instance)
+        kind = "object" if name in OBJECT_METHODS else outside.qname
+        return BoundMethod(External(f"{kind}.{name}"), instance)
     if isinstance(outside, Unknown):
         return Unknown(site.text, outside.reason, site.anchor)
     if name in ("__setattr__", "__getattribute__", "__getattr__", "__delattr__") and isinstance(instance, Instance):
@@ -304,6 +306,8 @@ def _function(interp: Interp, owner: FunctionValue, name: str, site: Site) -> Va
         return interp.raise_("AttributeError", "__wrapped__", site)
     if name == "__get__":
         return Native("function.__get__", lambda i, s, a, k: BoundMethod(owner, a[0]) if a and a[0] is not None else owner)
+    if name == "__closure__":
+        return None
     if name in ("__code__", "__signature__", "__globals__", "__dict__", "__annotations__", "__defaults__", "__kwdefaults__"):
         return Opaque(f"function.{name}", {"function": owner})
     return interp.raise_("AttributeError", f"function {owner.name!r} has no attribute {name!r}", site)

@@ -364,6 +364,10 @@ class Conversion:
                 return f"{value.cls.name}.{value.attrs['name']}"
         if isinstance(value, ClassValue):
             return f"<class '{value.qname}'>"
+        if isinstance(value, External) and value.tail[:1].isupper():
+            return f"<class '{value.qname}'>"
+        if isinstance(value, tuple | ListValue) and not (isinstance(value, ListValue) and value.open):
+            return self._items_text(value, site)
         if isinstance(value, Opaque):
             found = self.call_opaque(value, "__str__", [], {}, site)
             if found is not NotImplemented:
@@ -371,6 +375,15 @@ class Conversion:
         if isinstance(value, ByRank):
             return operators.lift(self, (value,), lambda one: self.to_text(one, site, quoted))
         return operators.derived(self, (value,), site, "str")
+
+    def _items_text(self: Any, value: Value, site: Site) -> Value:
+        items = list(value) if isinstance(value, tuple) else value.items
+        parts = [self.to_text(item, site, True) for item in items]
+        if not all(isinstance(part, str) for part in parts):
+            return operators.derived(self, tuple(items), site, "str")
+        if isinstance(value, tuple):
+            return f"({', '.join(parts)}{',' if len(parts) == 1 else ''})"
+        return f"[{', '.join(parts)}]"
 
     # ------------------------------------------------------------------ classes
 

@@ -23,6 +23,7 @@ from cgx.indexer.interpreter.values import (
     ModuleInstance,
     Native,
     Opaque,
+    Property,
     SetValue,
     TensorValue,
     Unknown,
@@ -286,12 +287,16 @@ class Externals:
                 return BoundMethod(External(f"{cls}.{name}"), owner)
         if base.qname == "torch.autograd.Function" and name == "apply":
             return Native("torch.autograd.Function.apply", lambda i, s, a, k: i.autograd_apply(owner, a, k, s))
-        if base.qname in ("dict", "list", "str", "int", "tuple") and isinstance(owner, Instance):
-            return self.builtin_member(base.qname, name, owner)
+        kind = BUILTIN_BASES.get(base.qname)
+        if kind is not None and isinstance(owner, Instance):
+            return self.builtin_member(kind, name, owner)
         return MISSING
 
     def builtin_member(self: Any, kind: str, name: str, owner: Instance) -> Value:
         """A method of a user's subclass of dict, list, ...: it works on the data kept under ``__cgx_data__``."""
+        inherited = getattr(getattr(builtins, kind), name, MISSING) is getattr(object, name, None) and name != "__init__"
+        if inherited or name in ("__getattribute__", "__new__", "__class__"):
+            return MISSING
         data = owner.attrs.get("__cgx_data__")
         if data is None:
             data = {"dict": DictValue, "list": ListValue}.get(kind, lambda: MISSING)()
@@ -324,6 +329,10 @@ class Externals:
         """``__init__`` of an outside base. True where a table answered."""
         if not isinstance(base, External):
             return False
+        if base.qname == "property":
+            for name, value in zip(("fget", "fset", "fdel", "__doc__"), args):
+                self.trail.set_item(owner.attrs, name, value)
+            return True
         member = self.external_member(base, "__init__", owner, site)
         if member is not MISSING:
             self.call(member, args, kwargs, site)
@@ -357,11 +366,11 @@ class Externals:
             return nn_module.module_class()
         if qname in nn_module.CONTAINERS:
             return nn_module.container_class(qname, self.native_class(nn_module.MODULE))
-        if not qname.startswith(("torch.", "einops.")):
-            return None
         polyfill = self.polyfill_class(qname)
         if polyfill is not None:
             return polyfill
+        if not qname.startswith(("torch.", "einops.")):
+            return None
         from cgx.indexer.ops import layers
 
         row = layers.layer(qname)
@@ -372,7 +381,7 @@ class Externals:
         return nn_module.layer_class(row.name if getattr(row, "name", "") else qname, row, bases)
 
     def polyfill_class(self: Any, qname: str) -> ClassValue | None:
-        """A composite torch layer written as Python that the interpreter reads (``cgx.indexer.polyfills``)."""
+        """A library class written as Python that the interpreter reads (``cgx.indexer.polyfills``)."""
         found = torch_basics.polyfill(self, qname)
         return found if isinstance(found, ClassValue) else None
 
@@ -388,6 +397,8 @@ class Externals:
                 if isinstance(value, TensorValue):
                     value.cls = cls
                 return value
+            if base.qname == "property" and cls.lookup("__get__") is MISSING:
+                return Property(args[0] if args else kwargs.get("fget"), args[1] if len(args) > 1 else kwargs.get("fset"))
             for handler in self.handlers(f"{base.qname}.__cgx_new__"):
                 found = handler(self, site, [cls, *args], kwargs)
                 if found is not NotImplemented:
@@ -519,6 +530,13 @@ def _tables() -> list[ModuleType]:
 
 
 BUILTIN_KINDS = frozenset(["str", "bytes", "int", "float", "bool", "complex", "range", "tuple", "list", "dict", "set", "generator", "object", "namedtuple", "slice", "deque"])
+BUILTIN_BASES = {
+    **{kind: kind for kind in ("dict", "list", "str", "int", "tuple")},
+    "collections.OrderedDict": "dict",
+    "collections.defaultdict": "dict",
+    "collections.Counter": "dict",
+    "weakref.WeakKeyDictionary": "dict",
+}
 QUIET_BASES = frozenset(
     ["object", "abc.ABC", "typing.Generic", "typing.Protocol", "enum.Enum", "torch.autograd.Function", "torch.utils.data.Dataset", "torch.utils.data.IterableDataset", "Exception", "ValueError", "RuntimeError", "threading.local", "logging.Logger", "nn.Module"]
 )

@@ -236,6 +236,8 @@ def containers(interp: Interp, name: str, left: Value, right: Value) -> Value:
             return Sequence(element, count)
     if isinstance(left, SetValue) and isinstance(right, SetValue):
         return sets(interp, name, left, right)
+    if name in ("or", "and", "sub", "xor") and isinstance(left, SetValue | ListValue) and isinstance(right, SetValue | ListValue):
+        return sets(interp, name, interp.make_set(left.items, left.open), interp.make_set(right.items, right.open))  # views of keys
     if name == "or" and isinstance(left, DictValue) and isinstance(right, DictValue):
         return DictValue({**left.items, **right.items}, left.open or right.open, left.kind)
     return NotImplemented
@@ -467,6 +469,9 @@ def contains(interp: Interp, item: Value, group: Value, site: Site) -> Value:
     if isinstance(group, Instance):
         if group.cls.lookup("__contains__") is not MISSING:
             return interp.call_method(group, "__contains__", [item], {}, site)
+        found = interp.external_method(group, "__contains__", [item], {}, site)
+        if found is not NotImplemented:
+            return found
         items = interp.iterate(group, site)
         if isinstance(items, list):
             return contains(interp, item, tuple(items), site)

@@ -264,6 +264,8 @@ ENTRIES: dict[str, Handler] = {
     "torch.overrides.has_torch_function_variadic": _false,
     "torch.overrides.is_tensor_method_or_property": _false,
     "torch.cuda.is_current_stream_capturing": _false,
+    "torch.xpu.is_current_stream_capturing": _false,
+    "torch.get_default_device": lambda i, s, a, k: _one_device(i.flags.get("default_device", "cpu"), None, s),
     "torch.nn.utils.weight_norm": _module_wrapper,
     "torch.nn.utils.spectral_norm": _module_wrapper,
     "torch.nn.utils.parametrizations.weight_norm": _module_wrapper,
@@ -292,7 +294,7 @@ ENTRIES: dict[str, Handler] = {
 
 
 def polyfill(interp: Any, qname: str) -> Value:
-    """The class that a polyfill file gives for a torch name, or MISSING."""
+    """The class that a polyfill file gives for a name outside the source, or MISSING."""
     try:
         from cgx.indexer import polyfills
     except ImportError:
@@ -305,7 +307,7 @@ def polyfill(interp: Any, qname: str) -> Value:
     if not isinstance(module, ModuleObject):
         return MISSING
     value = module.scope.vars.get(name, MISSING)
-    if type(value).__name__ == "ClassValue" and value.qname != qname:
+    if type(value).__name__ == "ClassValue" and polyfills.find(value.qname) != found:
         value.qname, value.native = qname, qname
     return value
 

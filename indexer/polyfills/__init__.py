@@ -20,8 +20,9 @@ class Polyfill(NamedTuple):
 
 PREFIX = "cgx:polyfills/"
 COMPOSITE = "torch_nn_composite.py.txt"
+COLLECTIONS = "collections_abc.py.txt"
 
-MODULES: dict[str, str] = {COMPOSITE: "torch.nn.modules.composite"}
+MODULES: dict[str, str] = {COMPOSITE: "torch.nn.modules.composite", COLLECTIONS: "collections.abc"}
 
 ROWS: tuple[tuple[str, str, str, str], ...] = (  # public name, module that defines it, file, symbol
     ("torch.nn.MultiheadAttention", "torch.nn.modules.activation", COMPOSITE, "MultiheadAttention"),
@@ -31,6 +32,12 @@ ROWS: tuple[tuple[str, str, str, str], ...] = (  # public name, module that defi
     ("torch.nn.TransformerDecoder", "torch.nn.modules.transformer", COMPOSITE, "TransformerDecoder"),
     ("torch.nn.Transformer", "torch.nn.modules.transformer", COMPOSITE, "Transformer"),
     ("torch.nn.AdaptiveLogSoftmaxWithLoss", "torch.nn.modules.adaptive", COMPOSITE, "AdaptiveLogSoftmaxWithLoss"),
+    ("collections.abc.Mapping", "typing", COLLECTIONS, "Mapping"),
+    ("collections.abc.MutableMapping", "typing", COLLECTIONS, "MutableMapping"),
+    ("collections.abc.Sequence", "typing", COLLECTIONS, "Sequence"),
+    ("collections.abc.MutableSequence", "typing", COLLECTIONS, "MutableSequence"),
+    ("collections.UserDict", "collections", COLLECTIONS, "UserDict"),
+    ("collections.UserList", "collections", COLLECTIONS, "UserList"),
 )
 
 

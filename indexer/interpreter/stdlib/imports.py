@@ -312,7 +312,6 @@ ENTRIES: dict[str, Handler] = {
     "inspect.getmembers": _members,
     "inspect.getfile": _source_file,
     "inspect.getsourcefile": _source_file,
-    "inspect.getsource": unknown("unsupported", "str"),
     "inspect.getdoc": unknown("unsupported", "str"),
     "inspect.stack": unknown("unsupported"),
     "inspect.currentframe": unknown("unsupported"),

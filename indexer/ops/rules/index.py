@@ -153,22 +153,41 @@ def _bound(extent: Size, value: Value, default: Size) -> MaybeSize:
 
 
 def _known_part(base: TensorValue, items: list[Value]) -> Any:
-    """Known elements through leading integers and a slice."""
-    const = base.const
-    for item in items:
-        number = scalar_value(item)
-        plain = isinstance(number, int) and not isinstance(number, bool)
-        if const is None or not isinstance(const, tuple):
-            return None
-        if isinstance(item, slice):
+    """Known elements through integers, slices, ``None`` and ``...``; None where they are not known."""
+    if base.const is None or base.shape is None:
+        return None
+    parts: list[Any] = []
+    used = sum(_width(item) for item in items)
+    for item in [*items, *([] if any(item is Ellipsis for item in items) else [Ellipsis])]:
+        if item is Ellipsis:
+            parts.extend([slice(None)] * (len(base.shape) - used))
+        elif isinstance(item, slice):
             bounds = [scalar_value(end) for end in (item.start, item.stop, item.step)]
-            if not all(end is None or isinstance(end, int) for end in bounds) or len(items) != 1:
+            if not all(end is None or isinstance(end, int) for end in bounds):
                 return None
-            return const[slice(*bounds)]
-        if not plain or not -len(const) <= number < len(const):
-            return None
-        const = const[number]
-    return const
+            parts.append(slice(*bounds))
+        elif item is None:
+            parts.append(None)
+        else:
+            number = scalar_value(item)
+            if not isinstance(number, int) or isinstance(number, bool):
+                return None
+            parts.append(number)
+    try:
+        return _take(base.const, parts)
+    except (IndexError, TypeError):
+        return None
+
+
+def _take(const: Any, parts: list[Any]) -> Any:
+    if not parts:
+        return const
+    first, rest = parts[0], parts[1:]
+    if first is None:
+        return (_take(const, rest),)
+    if isinstance(first, slice):
+        return tuple(_take(item, rest) for item in const[first])
+    return _take(const[first], rest)
 
 
 def index_sync(call: Call) -> str | None:

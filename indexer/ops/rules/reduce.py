@@ -104,11 +104,22 @@ def scan(result: str = "same", step: Callable[[Any, Any], Any] | None = None) ->
         base = call.tensor()
         dtype = _reduced_dtype(call, base.dtype, result)
         const = None
-        if step is not None and base.const is not None and base.shape is not None and len(base.shape) == 1:
-            const = _accumulate(base.const, step, dtype)
+        dim = call.known("dim", 0)
+        if step is not None and base.const is not None and base.shape and isinstance(dim, int):
+            const = along(base.const, axis(dim, len(base.shape)), lambda items: _accumulate(items, step, dtype))
         return tensor(base.shape, dtype, base.device, const)
 
     return rule
+
+
+def along(const: Any, place: int, change: Callable[[Sequence[Any]], Sequence[Any]]) -> Any:
+    """Known elements with every row along dimension ``place`` replaced by ``change(row)``."""
+    if place:
+        return tuple(along(part, place - 1, change) for part in const)
+    if not const or not isinstance(const[0], tuple):
+        return tuple(change(const))
+    columns = [along(tuple(part[index] for part in const), 0, change) for index in range(len(const[0]))]
+    return tuple(zip(*columns))
 
 
 def _accumulate(items: Sequence[Any], step: Callable[[Any, Any], Any], dtype: str | None) -> Any:
@@ -245,7 +256,19 @@ def diff(call: Call) -> Value:
             added = more[place] if len(more) == len(shape) else 1
             extent = None if extent is None or added is None else extent + added
     shape[place] = None if extent is None else extent - count
-    return like(base, tuple(shape), "bool" if base.dtype == "bool" else base.dtype)
+    result = like(base, tuple(shape), "bool" if base.dtype == "bool" else base.dtype)
+    operands = [value for value in (call.get("prepend"), base, call.get("append")) if isinstance(value, TensorValue)]
+    if count == 1 and kind(base.dtype) == "int" and all(value.const is not None for value in operands):
+        rows = operands[0].const
+        for value in operands[1:]:
+            rows = joined(rows, value.const, place)
+        result.const = along(rows, place, lambda items: [after - before for before, after in zip(items, items[1:])])
+    return result
+
+
+def joined(one: Any, other: Any, place: int) -> Any:
+    """Known elements of two tensors, one after the other along dimension ``place``."""
+    return tuple(joined(a, b, place - 1) for a, b in zip(one, other)) if place else (*one, *other)
 
 
 def trapezoid(call: Call) -> Value:
