@@ -60,3 +60,5 @@ ENTRIES: dict[str, Handler] = {
     **dict.fromkeys(COPIES, first),
     **dict.fromkeys(NO_EFFECT, nothing),
 }
+
+BASES: dict[str, tuple[str, ...]] = {}

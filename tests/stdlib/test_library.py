@@ -196,7 +196,7 @@ nested = [[k, len(list(g))] for k, g in itertools.groupby([1, 1, 2])]
         ("socket.gethostname()", "environment"),
         ("os.cpu_count()", "environment"),
         ("uuid.uuid4()", "random"),
-        ("importlib.metadata.version('torch')", "environment"),
+        ("importlib.metadata.version('pandas')", "environment"),
     ],
 )
 def test_what_only_the_run_knows(run: Run, expression: str, reason: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import pairwise
 from typing import Any
 
 from cgx.indexer.interpreter.values import TensorValue, Unknown, Value
@@ -262,7 +263,7 @@ def diff(call: Call) -> Value:
         rows = operands[0].const
         for value in operands[1:]:
             rows = joined(rows, value.const, place)
-        result.const = along(rows, place, lambda items: [after - before for before, after in zip(items, items[1:])])
+        result.const = along(rows, place, lambda items: [after - before for before, after in pairwise(items)])
     return result
 
 
