@@ -22,6 +22,7 @@ from cgx.indexer.names.values import (
     Scope,
     Sequence,
     TypeOf,
+    TypeVariable,
     Values,
     union,
 )
@@ -99,7 +100,7 @@ class Annotations(Attributes):
             here: Scope | None = scope
             while here is not None and here.kind != "class":
                 here = here.parent
-            return (here.owner.instance,) if here is not None and isinstance(here.owner, Class) else UNKNOWN_VALUES
+            return (here.owner.declared,) if here is not None and isinstance(here.owner, Class) else UNKNOWN_VALUES
         found = self.lookup(scope, name)
         return UNKNOWN_VALUES if found is None else self._instances(found, name)
 
@@ -110,11 +111,13 @@ class Annotations(Attributes):
             kind = type(value)
             if kind is Class:
                 plain = self._plain_container(value.scope.name) if value.scope.module.standard else ()
-                parts.append(plain or self._standard(value) or (value.instance,))
+                parts.append(plain or self._standard(value) or (value.declared,))
             elif kind is External:
                 parts.append((self.external_instance(value.qname, not self.library.knows(value.qname)),))
             elif kind is TypeOf or kind is Callback or kind is Mapping or kind is Sequence or kind is Row:
                 parts.append((value,) if kind is not TypeOf else value.instances)
+            elif kind is TypeVariable:
+                parts.append(value.bound)
             elif kind is Result:
                 parts.append((self.external_instance(value.prefix, True),))
             elif kind is Instance and not value.cls.scope.module.standard:
@@ -149,6 +152,8 @@ class Annotations(Attributes):
             "types.ModuleType",
         ):
             return UNKNOWN_VALUES
+        if cls.qname == "builtins.type":
+            return (TypeOf(UNKNOWN_VALUES),)
         if cls.qname in ("typing.LiteralString", "typing.AnyStr", "typing.Text"):
             return self.builtin("str")
         return ()

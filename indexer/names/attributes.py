@@ -73,14 +73,13 @@ class Attributes(Evaluator):
 
     def _of_instance(self, value: Instance, name: str) -> Values:
         cls = value.cls
-        if value is cls.instance:
-            known = cls.members.get(name)
-            if known is not None:
-                return known
+        known = cls.members.get(name)
+        if known is None:
             cls.members[name] = ()
-            found = cls.members[name] = self._find(cls, self.mro(cls), name, value)
-            return found
-        return self._find(cls, self.mro(cls), name, value)
+            known = cls.members[name] = self._find(cls, self.mro(cls), name, cls.instance)
+        if not value.declared:
+            return known
+        return tuple([Bound(v.func, value) if type(v) is Bound and v.receiver is cls.instance else v for v in known])
 
     def _of_class(self, cls: Class, name: str) -> Values:
         if name in _STRINGS:

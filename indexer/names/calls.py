@@ -27,6 +27,7 @@ from cgx.indexer.names.values import (
     Scope,
     Sequence,
     TypeOf,
+    TypeVariable,
     Values,
     union,
 )
@@ -126,8 +127,8 @@ class Linker(Containers):
             if not direct and not of_type:
                 continue
             found = self.lookup(function.scope.parent or function.scope, name)
-            if found and any(type(value) in (Class, External) for value in found):
-                return None  # an ordinary class, no type variable
+            if found is not None and not any(type(value) is TypeVariable for value in found):
+                return None  # an ordinary name; one that nothing binds is a type parameter of Python 3.12
             if position == 0 and offset:
                 if direct:
                     return (receiver,)

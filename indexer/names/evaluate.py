@@ -16,6 +16,7 @@ from cgx.indexer.names.values import (
     ANY,
     NONE,
     Bound,
+    Callback,
     Class,
     External,
     ExternalInstance,
@@ -180,6 +181,7 @@ class Evaluator(EvaluatorBase):
         plain: list[Values] = []
         added: list[Expr] = []
         narrowed: list[Expr] = []
+        declared: Values = ()
         for binding in bindings:
             inner, tag = binding, binding[0]
             while tag == "@":
@@ -187,8 +189,9 @@ class Evaluator(EvaluatorBase):
                 tag = inner[0]
             if tag == "ann":
                 values = self.ev(scope, binding)
-                if informative(values):
+                if informative(values) and not all(is_weak(value) for value in values):
                     return values
+                declared = union([declared, values])
             elif tag == "add":
                 added.append(binding)
             elif tag == "nar":
@@ -196,6 +199,10 @@ class Evaluator(EvaluatorBase):
             else:
                 plain.append(self.ev(scope, binding))
         values = _without_shadowed(union(plain))
+        if informative(declared) and not informative(values):
+            values = (
+                declared  # a declaration that says little gives way to what is assigned, but is better than nothing
+            )
         if added:
             values = self.with_added(values, [self.ev(scope, item) for item in added])
         if narrowed and not informative(values):
@@ -342,7 +349,7 @@ class Evaluator(EvaluatorBase):
         """Instances of what stands for a class."""
         kind = type(value)
         if kind is Class:
-            return (value.instance,)
+            return (value.declared,)
         if kind is External:
             return (self.external_instance(value.qname, not self.library.knows(value.qname)),)
         if kind is TypeOf:
@@ -358,7 +365,7 @@ class Evaluator(EvaluatorBase):
                 "__new__", "__init_subclass__", "__class_getitem__",
             ):  # fmt: skip
                 return (function.cls,)
-            return (function.cls.instance,)
+            return (function.cls.declared,)
         outer = scope.parent or scope
         if hint is not None:
             values = self.annotated(outer, hint)
@@ -367,6 +374,10 @@ class Evaluator(EvaluatorBase):
             if how == 3:
                 return (Mapping((), self.builtin("str"), values),)
             if informative(values):
+                if default is not None and all(is_weak(value) or type(value) is TypeOf for value in values):
+                    # ``norm: type[nn.Module] = LayerNorm``: what it is when nobody says otherwise
+                    given = tuple(value for value in self.ev(outer, default) if value is not NONE)
+                    return union([given, UNKNOWN_VALUES]) if informative(given) else values
                 return values
         if how == 2:
             return (Sequence("tuple", UNKNOWN_VALUES),)
@@ -566,6 +577,18 @@ _DUNDERS = {
 def informative(values: Values) -> bool:
     """Whether the values say more than None, or that nothing is known."""
     return any(value is not ANY and value is not NONE for value in values)
+
+
+def is_weak(value: Any) -> bool:
+    """A value that a declaration gives and that names nothing: any callable, a dict of any callables."""
+    kind = type(value)
+    if kind is Callback or value is ANY or value is NONE:
+        return True
+    if kind is Sequence:
+        return all(is_weak(item) for item in value.items)
+    if kind is Mapping:
+        return not value.entries and all(is_weak(item) for item in value.any_value)
+    return kind is TypeOf and all(is_weak(item) for item in value.instances)
 
 
 def _known(values: Values) -> Values:

@@ -82,6 +82,7 @@ class Sites:
 
     def __init__(self, linker: Linker) -> None:
         self.linker = linker
+        self._overridden: set[tuple[int, str]] | None = None
 
     def file(self, module: Module) -> FileAnswers:
         """All sites of one file, in source order."""
@@ -117,6 +118,7 @@ class Sites:
                 or type(value) in (ExternalInstance, Callback, TypeOf)
                 or (type(value) is Bound and type(value.receiver) is ExternalInstance)
             )
+            partly = partly or self._may_be_overridden(value)
             for target in self.called(value):
                 found.setdefault((target.qname, target.implied), target)
                 partly = partly or target.guess
@@ -134,6 +136,33 @@ class Sites:
         else:
             basis = "modelled" if modelled else "exact"
         return targets[: MAX_TARGETS + 1], basis, "", ""
+
+    def _may_be_overridden(self, value: Any) -> bool:
+        """A method of an object whose class is only declared, where a class that inherits has one of its own."""
+        if type(value) is Bound:
+            receiver = value.receiver
+            if type(receiver) is not Instance or not receiver.declared or type(value.func) is not Function:
+                return False
+            names: tuple[str, ...] = (value.func.scope.name,)
+        elif type(value) is Instance and value.declared:
+            receiver, names = value, ("__call__", "forward")
+        else:
+            return False
+        if self._overridden is None:
+            self._overridden = self._overrides()
+        return any((id(receiver.cls), name) in self._overridden for name in names)
+
+    def _overrides(self) -> set[tuple[int, str]]:
+        """(class, name) for every name that a class of the source which inherits from it defines as well."""
+        found: set[tuple[int, str]] = set()
+        for module in self.linker.modules.files:
+            for scope in module.scopes:
+                if isinstance(scope.owner, Class):
+                    names = [name for name, bound in scope.bindings.items() if bound[0][0] == "def"]
+                    for base in self.linker.mro(scope.owner)[1:]:
+                        if type(base) is Class and not base.scope.module.standard:
+                            found.update((id(base), name) for name in names)
+        return found
 
     def called(self, value: Any, depth: int = 0) -> Iterator[Target]:
         """What calling a value runs."""

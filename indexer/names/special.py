@@ -22,7 +22,7 @@ from cgx.indexer.names.values import (
     Scope,
     Sequence,
     Super,
-    TypeOf,
+    TypeVariable,
     Values,
     union,
 )
@@ -215,10 +215,10 @@ def _field(linker: Linker, scope: Scope, args: Arguments, keywords: Keywords) ->
 def _type_variable(linker: Linker, scope: Scope, args: Arguments, keywords: Keywords) -> Values | None:
     for name, expr in keywords:
         if name == "bound":
-            return (TypeOf(tuple(v for v in linker.annotated(scope, _quoted(expr)) if v is not NONE)),)
+            return (TypeVariable(tuple(v for v in linker.annotated(scope, _quoted(expr)) if v is not NONE)),)
     if len(args) > 1:  # constraints
-        return (TypeOf(union([linker.annotated(scope, _quoted(item)) for item in args[1:]])),)
-    return UNKNOWN_VALUES
+        return (TypeVariable(union([linker.annotated(scope, _quoted(item)) for item in args[1:]])),)
+    return (TypeVariable(UNKNOWN_VALUES),)
 
 
 def _quoted(expr: Expr) -> Expr:

@@ -89,7 +89,7 @@ class Scope:
 class Class:
     """A class of the source or of the standard library's stubs."""
 
-    __slots__ = ("instance", "members", "mro", "qname", "scope", "type_parameters")
+    __slots__ = ("declared", "instance", "members", "mro", "qname", "scope")
 
     def __init__(self, scope: Scope) -> None:
         self.scope = scope
@@ -97,7 +97,7 @@ class Class:
         self.mro: tuple[Any, ...] | None = None
         self.members: dict[str, Values] = {}
         self.instance = Instance(self)
-        self.type_parameters: tuple[str, ...] | None = None
+        self.declared = self.instance if scope.module.standard else Instance(self, True)
 
     def __repr__(self) -> str:
         return f"<class {self.qname}>"
@@ -120,18 +120,12 @@ class Function:
 
 
 class Instance:
-    """An object of a class. ``args`` are the type arguments of a generic one, as sets of values."""
+    """An object of a class. ``declared``: only a declaration says so, hence it may be of a class that inherits from it."""
 
-    __slots__ = ("args", "cls")
+    __slots__ = ("cls", "declared")
 
-    def __init__(self, cls: Class, args: tuple[Values, ...] = ()) -> None:
-        self.cls, self.args = cls, args
-
-    def __eq__(self, other: object) -> bool:
-        return type(other) is Instance and self.cls is other.cls and self.args == other.args
-
-    def __hash__(self) -> int:
-        return hash((id(self.cls), len(self.args)))
+    def __init__(self, cls: Class, declared: bool = False) -> None:
+        self.cls, self.declared = cls, declared
 
     def __repr__(self) -> str:
         return f"<{self.cls.qname} object>"
@@ -321,6 +315,21 @@ class TypeOf:
 
     def __hash__(self) -> int:
         return hash((TypeOf, len(self.instances)))
+
+
+class TypeVariable:
+    """A ``TypeVar``. ``bound``: instances of its bound or constraints."""
+
+    __slots__ = ("bound",)
+
+    def __init__(self, bound: Values) -> None:
+        self.bound = bound
+
+    def __eq__(self, other: object) -> bool:
+        return type(other) is TypeVariable and self.bound == other.bound
+
+    def __hash__(self) -> int:
+        return hash((TypeVariable, len(self.bound)))
 
 
 class Callback:
