@@ -19,11 +19,11 @@ class Guards:
 
     def __init__(self) -> None:
         self.assumptions: dict[str, bool] = {}
-        self.assumed_ids: dict[int, bool] = {}
+        self.assumed_ids: dict[int, tuple[Unknown, bool]] = {}  # the value is held, or its id would be taken again
 
     def assumed_truth(self, value: Unknown) -> bool | None:
         found = self.assumed_ids.get(id(value))
-        return found if found is not None else self.assumptions.get(_key(value))
+        return found[1] if found is not None else self.assumptions.get(value.name) if value.name else None
 
     @contextmanager
     def assuming(self, values: list[Value], holds: bool) -> Iterator[None]:
@@ -38,9 +38,9 @@ class Guards:
 
     def _assume(self, value: Value, holds: bool) -> None:
         if isinstance(value, Unknown):
-            self.assumed_ids[id(value)] = holds
+            self.assumed_ids[id(value)] = (value, holds)
             if value.name and value.reason != "loop-carried":
-                self.assumptions[_key(value)] = holds
+                self.assumptions[value.name] = holds
         elif isinstance(value, Alternatives):
             for text, option in value.options:
                 truth = self.truth(option)  # type: ignore[attr-defined]
@@ -50,7 +50,7 @@ class Guards:
     def assume_rest(self: Any, test: Value, holds: bool, frame: Frame) -> None:
         """After a branch that left (raised or returned), the other side of its condition holds."""
         if isinstance(test, Unknown):
-            self.assumed_ids.setdefault(id(test), holds)
+            self.assumed_ids.setdefault(id(test), (test, holds))
 
     def narrow(self: Any, test: ast.expr, holds: bool, frame: Frame) -> None:
         """What a condition tells of a name in its branch: ``x is None``, ``isinstance(x, C)``, ``x``, ``not x``."""
@@ -137,6 +137,3 @@ class Guards:
                 return frame.code.text(node.left), every
         return None
 
-
-def _key(value: Unknown) -> str:
-    return value.name if value.name else str(id(value))

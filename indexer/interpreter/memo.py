@@ -54,6 +54,7 @@ class Entry:
     result: Value
     args: list[TensorValue]
     unknowns: list[Unknown]
+    held: list[Any]  # what the keys know by identity: kept, or an id would be taken again
 
 
 def value_key(value: Value, depth: int = 0) -> Any:
@@ -157,7 +158,8 @@ class Memo:
             reads.append((place, name, key_of(owner, name, value, module)))
         entries = self._memo.setdefault(key, [])
         if len(entries) < MAX_ENTRIES:
-            entries.append(Entry(node, reads, result, before, list(self.trace.unknowns[reading.unknowns :])))
+            held = [module, *args, *kwargs.values(), *(value for _, _, value in reading.reads.values()), self.flags.get("stream")]
+            entries.append(Entry(node, reads, result, before, list(self.trace.unknowns[reading.unknowns :]), held))
         return result
 
     def shared_tables(self: Any) -> set[int]:

@@ -29,14 +29,14 @@ class Code:
     external: bool = False
     partial: bool = False
     _lines: list[str] = field(default_factory=list)
-    _texts: dict[int, str] = field(default_factory=dict)
+    _texts: dict[int, tuple[ast.AST, str]] = field(default_factory=dict)
 
     def text(self, node: ast.AST) -> str:
         """Source text of a node in one line, white space folded."""
         found = self._texts.get(id(node))
         if found is None:
-            found = self._texts[id(node)] = self._segment(node)
-        return found
+            found = self._texts[id(node)] = (node, self._segment(node))  # holds the node, or its id would be taken again
+        return found[1]
 
     def _segment(self, node: ast.AST) -> str:
         if not hasattr(node, "lineno"):
