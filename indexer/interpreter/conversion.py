@@ -419,6 +419,8 @@ class Conversion:
 
     def is_instance(self: Any, value: Value, kind: Value) -> bool | None:
         value = self.pick(value)
+        if isinstance(kind, Opaque) and "__args__" in kind.attrs:
+            kind = kind.attrs["__args__"]  # int | str
         if isinstance(kind, tuple):
             answers = [self.is_instance(value, one) for one in kind]
             return True if True in answers else None if None in answers else False

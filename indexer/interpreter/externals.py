@@ -9,6 +9,7 @@ from typing import Any
 
 from cgx.indexer.interpreter import builtin_functions, core_library, methods, nn_module, torch_basics
 from cgx.indexer.interpreter.scopes import Site
+from cgx.indexer.interpreter.stdlib.arrays import array_attribute
 from cgx.indexer.interpreter.trace import OpNode
 from cgx.indexer.interpreter.values import (
     MISSING,
@@ -153,8 +154,6 @@ class Externals:
         for prefix, other in PREFIXES:
             if qname.startswith(prefix):
                 qname = other + qname[len(prefix) :]
-        if qname == "sys.modules":
-            return DictValue(self.modules, kind="namespace")
         if qname in self._constants:
             return self._constants[qname]
         if qname in self._values:
@@ -491,6 +490,10 @@ class Externals:
         return result
 
     def tensor_attribute(self: Any, owner: Value, name: str, site: Site) -> Value:
+        if isinstance(owner, TensorValue) and owner.library == "numpy":
+            held = array_attribute(owner, name, site)
+            if held is not MISSING:
+                return held
         view = tensor_attributes.VIEW_ATTRIBUTES.get(name)
         if view is not None and name != "data" and isinstance(owner, TensorValue) and owner.library == "torch":
             return self.op(view, [owner], {}, site)

@@ -281,7 +281,7 @@ def exec_while(interp: Interp, node: ast.While, frame: Frame) -> Signal:
     site = Site(node.test, frame)
     context = LoopContext(expr, None, frame.anchor(node.test))
     outer_exit, frame.early_exit = frame.early_exit, False
-    with interp.inside(loop, keep=True), interp.loop(context):
+    with interp.inside(loop, keep=True), interp.loop(context, decided=True):
         for index in range(MAX_WHILE):
             interp.trail.begin()
             start = len(loop.children)

@@ -124,7 +124,9 @@ def binary(interp: Interp, kind: type[ast.operator], left: Value, right: Value, 
         return found
     if name == "mod" and isinstance(left, str):
         return percent(interp, left, right, site)
-    if name == "or" and all(isinstance(v, ClassValue | External | type(None) | Unknown) for v in (left, right)):
+    if name == "or" and all(isinstance(v, ClassValue | External | type(None)) or _is_union(v) for v in (left, right)):
+        return Opaque(UNION, {"__args__": (*_union_parts(left), *_union_parts(right))}, site.anchor)
+    if name == "or" and all(isinstance(v, ClassValue | External | type(None) | Unknown) or _is_union(v) for v in (left, right)):
         return Unknown(site.text, "unsupported", site.anchor, hint="union")
     result = derived(interp, (left, right), site)
     result.offset = offset_of(name, left, right)
@@ -158,6 +160,19 @@ def sized(key: Value) -> Value:
     unknown = isinstance(start, Unknown | TensorValue) and start is stop
     length = high - low if unknown else None
     return slice(0, length) if isinstance(length, int | Dim) and not (isinstance(length, int) and length < 0) else key
+
+
+UNION = "types.UnionType"
+
+
+def _is_union(value: Value) -> bool:
+    return isinstance(value, Opaque) and value.qname == UNION
+
+
+def _union_parts(value: Value) -> tuple[Value, ...]:
+    if isinstance(value, Opaque):
+        return tuple(value.attrs["__args__"])
+    return (External("NoneType"),) if value is None else (value,)
 
 
 def derived(interp: Interp, values: tuple[Value, ...], site: Site, hint: str = "") -> Unknown:

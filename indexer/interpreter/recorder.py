@@ -47,8 +47,9 @@ class Recorder:
                 holder.children.append(node)
 
     @contextmanager
-    def loop(self, context: LoopContext) -> Iterator[None]:
-        unknown = not isinstance(context.count, int)
+    def loop(self, context: LoopContext, decided: bool = False) -> Iterator[None]:
+        """A loop that is running. ``decided``: it is evaluated round by round though its count is not known before."""
+        unknown = not decided and not isinstance(context.count, int)
         self.loops.append(context)
         self.unknown_loops += unknown
         try:

@@ -76,6 +76,9 @@ here = os.path.dirname(os.path.abspath(__file__))
 inside = (os.path.exists(os.path.join(here, "conf", "a.json")), os.path.isdir("conf"), os.path.isfile("conf"))
 outside = os.path.exists("/data/x")
 absent = os.path.exists("data/x.bin")
+config = os.path.exists("other.yaml")
+packaged = glob.glob("pkg/**/*.yaml", recursive=True)
+unknown = glob.glob("data/*.yaml")
 ext = os.path.splitext("a/b.tar.gz")
 names = sorted(os.listdir("conf"))
 found = sorted(glob.glob("conf/*.json"))
@@ -86,8 +89,9 @@ same = Path("x") / "y" == Path("x/y")
 children = [c.name for c in Path("conf").iterdir()]
 is_path = (isinstance(p, Path), isinstance(p, os.PathLike), isinstance(p, str))
 """
-    files = {"conf/a.json": "[1]", "conf/b.json": "2"}
+    files = {"conf/a.json": "[1]", "conf/b.json": "2", "pkg/__init__.py": "", "data/x.py": ""}
     found = run(code, files=files)
+    assert (found["config"], found["packaged"], found["unknown"]) == (False, [], "?missing-file")
     assert found["inside"] == (True, True, False)
     assert (found["outside"], found["absent"]) == ("?missing-file", "?missing-file")
     assert found["ext"] == ("a/b.tar", ".gz") and found["names"] == ["a.json", "b.json"] == found["children"]
@@ -291,3 +295,31 @@ h = data.dtype == np.uint16
 
 def test_a_loop_that_only_prints_is_evaluated_per_index(run: Run) -> None:
     assert run("seen = []\nfor i in [1, 2, 3] * 5:\n    print('at', i)\n    seen.append(i)\n")["seen"] == [1, 2, 3] * 5
+
+
+def test_a_while_loop_over_words_keeps_its_lists_known(run: Run) -> None:
+    code = """
+import sys
+words, out, i = sys.argv[1:], [], 0
+while i < len(words):
+    current = []
+    current.append(words[i])
+    out.append("".join(current))
+    i += 1
+"""
+    assert run(code, "a b=c")["out"] == ["a", "b=c"]
+
+
+def test_unions_are_classes_for_isinstance(run: Run) -> None:
+    code = "got = (isinstance(3, int | str), isinstance('a', int | str), isinstance(None, int | None), isinstance([], int | str))\n"
+    assert run(code)["got"] == (True, True, True, False)
+
+
+def test_modules_that_were_imported(run: Run) -> None:
+    code = "import sys, json\nimport torch\ngot = ('torch' in sys.modules, 'json' in sys.modules, 'pkg.net' in sys.modules, sys.modules.get('nothing'))\n"
+    assert run(code, files={"pkg/net.py": ""})["got"] == (True, True, False, None)
+
+
+def test_numbers_from_text(run: Run) -> None:
+    code = "import numpy as np\nln = np.fromstring('4-3-2', dtype=int, sep='-')\ngot = (int(ln[0]), ln.size, [int(ln[i]) for i in range(ln.size)])\n"
+    assert run(code)["got"] == (4, 3, [4, 3, 2])

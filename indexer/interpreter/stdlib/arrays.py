@@ -18,6 +18,7 @@ from cgx.indexer.interpreter.stdlib.support import (
     unknown,
 )
 from cgx.indexer.interpreter.values import (
+    MISSING,
     DType,
     External,
     ListValue,
@@ -65,6 +66,12 @@ CODES = {
     "f2": "float16", "f4": "float32", "f8": "float64", "i1": "int8", "i2": "int16", "i4": "int32", "i8": "int64", "u1": "uint8",
     "u2": "uint16", "u4": "uint32", "u8": "uint64", "e": "float16", "f": "float32", "d": "float64", "b": "int8", "h": "int16",
     "i": "int32", "l": "int64", "B": "uint8", "H": "uint16", "L": "uint64",
+}  # fmt: skip
+
+
+WIDTHS = {
+    "float16": 2, "float32": 4, "float64": 8, "int8": 1, "int16": 2, "int32": 4, "int64": 8, "uint8": 1, "uint16": 2, "uint32": 4, "uint64": 8,
+    "bool": 1, "complex64": 8, "complex128": 16,
 }  # fmt: skip
 
 
@@ -238,6 +245,23 @@ def _prod(interp: Any, site: Any, args: Args, kwargs: Kwargs) -> Value:
     return interp.call(External("math.prod"), [value], {}, site)
 
 
+def array_attribute(owner: TensorValue, name: str, site: Any) -> Value:
+    """An attribute of a NumPy array that differs from a tensor's; MISSING for others."""
+    if name == "T" and owner.shape is not None:
+        return host(quiet("torch.permute", [owner, tuple(range(len(owner.shape)))[::-1]], {}))
+    if name not in ("size", "nbytes"):
+        return MISSING
+    if owner.shape is None or any(size is None for size in owner.shape):
+        return Unknown(site.text, "data", site.anchor, "int")
+    count: Any = 1
+    for size in owner.shape:
+        count = count * size
+    width = WIDTHS.get(owner.dtype or "")
+    return (
+        count if name == "size" else Unknown(site.text, "data", site.anchor, "int") if width is None else count * width
+    )
+
+
 # -- random --------------------------------------------------------------------------------------------------------------
 
 
@@ -351,6 +375,25 @@ def _listed(const: Any) -> Value:
     return ListValue([_listed(item) for item in const]) if isinstance(const, tuple) else const
 
 
+def _from_text(interp: Any, site: Any, args: Args, kwargs: Kwargs) -> Value:
+    """``np.fromstring("1-2-3", dtype=int, sep="-")``."""
+    bound = bind("string dtype count sep", args, kwargs)
+    kind = dtype_of(bound.get("dtype"), "float64") or "float64"
+    separator = bound.get("sep", "")
+
+    def once(source: Value) -> Value:
+        if isinstance(source, str) and isinstance(separator, str) and separator:
+            convert = int if "int" in kind else float
+            try:
+                numbers = tuple(convert(part) for part in source.split(separator.strip() or None) if part.strip())
+            except ValueError as error:
+                return interp.raise_("ValueError", str(error), site)
+            return TensorValue((len(numbers),), kind, "cpu", library="numpy", const=numbers, anchor=site.anchor)
+        return TensorValue((None,), kind, "cpu", library="numpy", anchor=site.anchor)
+
+    return lift(once, [bound.get("string")])
+
+
 def _finfo(interp: Any, site: Any, args: Args, kwargs: Kwargs) -> Value:
     return interp.call(External("torch.finfo"), [DType(dtype_of(args[0]) or "float64")], {}, site)
 
@@ -446,6 +489,7 @@ ENTRIES: dict[str, Handler] = {
         library="numpy",
         anchor=site.anchor,
     ),
+    "numpy.fromstring": _from_text,
     "numpy.save": nothing,
     "numpy.savez": nothing,
     "numpy.savetxt": nothing,

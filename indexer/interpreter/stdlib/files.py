@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from cgx.indexer.interpreter.stdlib.files_in_tree import missing, read_bytes
-from cgx.indexer.interpreter.stdlib.support import Args, Handler, Kwargs, bind, constant, first, lift, nothing
+from cgx.indexer.interpreter.stdlib.support import Args, Handler, Kwargs, bind, constant, first, lift, nothing, text_of
 from cgx.indexer.interpreter.values import ListValue, Opaque, Sequence, Unknown, Value
 
 TEXT_FILE = "io.TextIOWrapper"
-MAX_LINES = 20_000  # longer files are iterated as a whole, not line by line
+MAX_LINES = 2000  # longer files are data: they are iterated as a whole, not line by line
 
 
 def open_path(interp: Any, site: Any, args: Args, kwargs: Kwargs) -> Value:
@@ -52,7 +52,8 @@ def _lines(interp: Any, site: Any, args: Args, kwargs: Kwargs) -> Value:
         lines = content.splitlines(keepends=True)
         if len(lines) <= MAX_LINES:
             return ListValue(list(lines))
-        return Sequence("" if isinstance(content, str) else b"", len(lines), TEXT_FILE, site.anchor)
+        name = text_of(args[0].attrs.get("name")) or site.text
+        return Sequence(Unknown(f"line of {name}", "data", site.anchor, "str"), len(lines), TEXT_FILE, site.anchor)
     settle = content.settle if isinstance(content, Unknown) else None
     name = content.name if isinstance(content, Unknown) else site.text
     length = Unknown(f"lines of {name}", "missing-file", site.anchor, "int", settle)

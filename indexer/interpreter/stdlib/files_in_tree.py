@@ -9,6 +9,7 @@ from typing import Any
 from cgx.indexer.interpreter.stdlib.support import text_of
 from cgx.indexer.interpreter.values import Unknown, Value
 
+CONFIG_SUFFIXES = (".yaml", ".yml", ".toml")
 MAX_TEXT = 8_000_000  # bytes of a file that is taken as a constant
 
 
@@ -74,8 +75,19 @@ def read_bytes(interp: Any, path: Value) -> bytes | None:
     return data if data is not None and len(data) <= MAX_TEXT else None
 
 
+def is_absent(text: str) -> bool:
+    """A configuration file named without a folder: the line is typed in SOURCE, so what SOURCE does not hold is not there.
+
+    ``model=yolo.yaml`` names a packaged file that the job then looks for; data and checkpoints stay unknown.
+    """
+    return "/" not in text and text.endswith(CONFIG_SUFFIXES) and len(text) > len(".yaml")
+
+
 def exists(interp: Any, path: Value, folders: bool = True, files: bool = True) -> bool | None:
-    """True where the source holds it. What it does not hold is not known to be absent: None."""
+    """True where the source holds it. What it does not hold is not known to be absent: None.
+
+    One exception: :func:`is_absent`.
+    """
     text = text_of(path)
     if text is None:
         return None
@@ -89,7 +101,7 @@ def exists(interp: Any, path: Value, folders: bool = True, files: bool = True) -
             return files
         if clean != "." and tree.isdir(clean):
             return folders
-    return None
+    return False if is_absent(text) else None
 
 
 def missing(site: Any, path: Value, hint: str = "") -> Unknown:

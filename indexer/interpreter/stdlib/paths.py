@@ -93,9 +93,20 @@ def glob(interp: Any, site: Any, args: Args, kwargs: Kwargs) -> Value:
 
     def once(pattern: Value) -> Value:
         found = matches(interp, pattern)
-        return derived(site, [pattern], "list", "missing-file") if not found else ListValue(list(found))
+        if not found and not any(char in (text_of(pattern) or "*") for char in "*?["):
+            return ListValue() if exists(interp, pattern) is False else derived(site, [pattern], "list", "missing-file")
+        if not found and not in_package(interp, pattern):
+            return derived(site, [pattern], "list", "missing-file")
+        return ListValue(list(found))
 
     return lift(once, [args[0] if args else kwargs.get("pathname")])
+
+
+def in_package(interp: Any, pattern: Value) -> bool:
+    """The pattern looks inside a Python package of the source: its files are all there."""
+    text = text_of(pattern) or ""
+    fixed = text.partition("*")[0].rpartition("/")[0]
+    return bool(fixed) and any(interp.tree.exists(f"{folder}/__init__.py") for folder in candidates(interp, fixed))
 
 
 def matches(interp: Any, pattern: Value) -> list[str]:

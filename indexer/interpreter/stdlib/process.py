@@ -24,6 +24,7 @@ from cgx.indexer.interpreter.values import MISSING, DictValue, External, ListVal
 
 ENVIRON = "os.environ"
 PATH_LIST = "sys.path"
+MODULES = "sys.modules"
 
 # Variables that a machine sets whatever the launch line says: neither present nor absent can be told.
 MACHINE = frozenset(
@@ -80,6 +81,7 @@ LAUNCHER = frozenset(
         "HOROVOD_RANK",
     ]
 )
+IMPORTED = frozenset({"torch", "numpy"})  # what a PyTorch job has surely imported
 ASSUMED_PYTHON = (3, 12, 0, "final", 0)  # the version that a version check sees
 
 
@@ -196,6 +198,42 @@ def _add_roots(interp: Any, site: Any, args: Args, kwargs: Kwargs) -> Value:
     return args[0]
 
 
+# -- sys.modules -------------------------------------------------------------------------------------------------------
+
+
+def _module(interp: Any, site: Any, args: Args, kwargs: Kwargs) -> Value:
+    """A module that the run has imported; others are taken as not imported."""
+    default = args[2] if len(args) > 2 else kwargs.get("default")
+
+    def once(name: Value) -> Value:
+        text = text_of(name)
+        if text is None:
+            return derived(site, [name], "module")
+        found = getattr(interp, "modules", {}).get(text, MISSING)
+        if found is MISSING and (text.partition(".")[0] in sys.stdlib_module_names or text in IMPORTED):
+            return External(text)
+        return default if found is MISSING else found
+
+    return lift(once, [args[1]])
+
+
+def _module_item(interp: Any, site: Any, args: Args, kwargs: Kwargs) -> Value:
+    found = _module(interp, site, [*args[:2], MISSING], {})
+    return interp.raise_("KeyError", repr(args[1]), site) if found is MISSING else found
+
+
+def _has_module(interp: Any, site: Any, args: Args, kwargs: Kwargs) -> Value:
+    found = _module(interp, site, [*args[:2], MISSING], {})
+    return found if isinstance(found, Unknown) else found is not MISSING
+
+
+def _set_module(interp: Any, site: Any, args: Args, kwargs: Kwargs) -> Value:
+    name = text_of(args[1])
+    if name is not None:
+        interp.trail.set_item(interp.modules, name, args[2])
+    return None
+
+
 # -- sys ---------------------------------------------------------------------------------------------------------------
 
 
@@ -244,6 +282,15 @@ ENTRIES: dict[str, Handler] = {
     "sys.path.__iter__": lambda interp, site, args, kwargs: ListValue([], open=True),
     "sys.path.copy": lambda interp, site, args, kwargs: ListValue([], open=True),
     "site.addsitedir": _add_root,
+    "sys.modules.get": _module,
+    "sys.modules.__getitem__": _module_item,
+    "sys.modules.__contains__": _has_module,
+    "sys.modules.__setitem__": _set_module,
+    "sys.modules.pop": _module,
+    "sys.modules.setdefault": _module,
+    "sys.modules.keys": lambda interp, site, args, kwargs: ListValue(list(interp.modules), open=True),
+    "sys.modules.items": lambda interp, site, args, kwargs: ListValue(list(interp.modules.items()), open=True),
+    "sys.modules.values": lambda interp, site, args, kwargs: ListValue(list(interp.modules.values()), open=True),
     "sys.setrecursionlimit": nothing,
     "sys.getrecursionlimit": constant(1000),
     "sys.gettrace": constant(None),
@@ -269,6 +316,7 @@ CONSTANTS: dict[str, Value] = {
     "os.curdir": ".",
     "os.pardir": "..",
     "sys.path": Opaque(PATH_LIST),
+    "sys.modules": Opaque(MODULES),
     "sys.platform": "linux",
     "sys.byteorder": "little",
     "sys.maxsize": sys.maxsize,
@@ -297,5 +345,4 @@ CONSTANTS: dict[str, Value] = {
 MAKERS: dict[str, Maker] = {
     "sys.argv": _argv,
     "sys.orig_argv": _argv,
-    "sys.modules": lambda interp: DictValue(open=True),
 }

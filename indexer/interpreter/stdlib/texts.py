@@ -166,6 +166,17 @@ def _digest_result(hexadecimal: bool) -> Handler:
     return call
 
 
+def _url(interp: Any, site: Any, args: Args, kwargs: Kwargs) -> Value:
+    def once(source: Value) -> Value:
+        if not isinstance(source, str):
+            return derived(site, [source])
+        made = urllib.parse.urlparse(source)
+        names = ("scheme", "netloc", "path", "params", "query", "fragment", "hostname", "username")
+        return Opaque("urllib.parse.ParseResult", {name: getattr(made, name) for name in names}, site.anchor)
+
+    return lift(once, args[:1] or list(kwargs.values())[:1])
+
+
 def _strtobool(text: str) -> int:
     value = text.lower()
     if value in ("y", "yes", "t", "true", "on", "1"):
@@ -205,7 +216,9 @@ ENTRIES: dict[str, Handler] = {
     **_row("shlex", shlex.split, shlex.quote, shlex.join),
     **_row("base64", base64.b64encode, base64.b64decode, base64.urlsafe_b64encode, base64.urlsafe_b64decode),
     **_row("html", html.escape, html.unescape),
-    **_row("urllib.parse", urllib.parse.urlparse, urllib.parse.quote, urllib.parse.unquote, urllib.parse.urljoin),
+    **_row("urllib.parse", urllib.parse.quote, urllib.parse.unquote, urllib.parse.urljoin),
+    "urllib.parse.urlparse": _url,
+    "urllib.parse.urlsplit": _url,
     **_row("zlib", zlib.crc32, zlib.adler32, hint="int"),
     **_row("unicodedata", unicodedata.normalize, unicodedata.category),
     "ast.literal_eval": pure(ast.literal_eval),
