@@ -266,6 +266,8 @@ def _class(interp: Interp, owner: ClassValue, name: str, site: Site) -> Value:
 
 
 def _module(interp: Interp, owner: ModuleObject, name: str, site: Site) -> Value:
+    if interp.answered(f"{owner.name}.{name}"):
+        return External(f"{owner.name}.{name}")
     if name in owner.scope.vars:
         return interp.pick(owner.scope.vars[name])
     if name == "__dict__":

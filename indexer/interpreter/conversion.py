@@ -440,8 +440,12 @@ class Conversion:
         if isinstance(value, Instance):
             if value.open and isinstance(value.cls, Unknown):
                 return None
+            if qname.endswith(".FSDPModule") and any(name == "fully_shard" for name, _ in getattr(value, "wrappers", ())):
+                return True
             return self.is_subclass(value.cls, kind)
         if isinstance(value, TensorValue):
+            if qname.endswith(".DTensor"):
+                return "cgx.placement" in value.attrs
             if value.cls is not None and self.is_subclass(value.cls, kind):
                 return True
             if qname in TENSOR_NAMES:

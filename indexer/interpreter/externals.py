@@ -71,6 +71,7 @@ class Externals:
         self._constants: dict[str, Value] = {}
         self._tops: set[str] = set()
         self._packages: set[str] = set()  # whose tables win over their source
+        self._names: set[str] = set()  # single names of which the same is true
         self._made: dict[str, Value] = {}
         self._classes: dict[str, ClassValue | None] = {}
         self.external_overrides: dict[str, Value] = {}
@@ -81,6 +82,7 @@ class Externals:
                 self._tops.add(name.partition(".")[0])
             self._bases.update(getattr(table, "BASES", {}))
             self._packages.update(getattr(table, "PACKAGES", ()))
+            self._names.update(getattr(table, "NAMES", ()))
             self._values.update(getattr(table, "MAKERS", {}))
             self._constants.update(getattr(table, "CONSTANTS", {}))
 
@@ -100,6 +102,10 @@ class Externals:
         """A package that tables answer for even where its source is given."""
         parts = dotted.split(".")
         return parts[0] in ALWAYS_MODELLED or any(".".join(parts[:end]) in self._packages for end in range(1, len(parts) + 1))
+
+    def answered(self, qname: str) -> bool:
+        """A single name that a table answers for even where its source is given."""
+        return qname in self._names
 
     def lineage(self, qname: str) -> list[str]:
         """The class and its modelled bases, nearest first."""

@@ -130,9 +130,15 @@ def import_from(interp: Interp, node: ast.ImportFrom, frame: Frame) -> None:
             else:
                 interp.late_names.setdefault(id(frame.scope), {})[alias.asname or alias.name] = (dotted, alias.name)
         return
+    names = [alias for alias in node.names if not interp.answered(f"{dotted}.{alias.name}")]
+    for alias in node.names:
+        if alias not in names:
+            interp.bind(alias.asname or alias.name, External(f"{dotted}.{alias.name}"), frame, node)
+    if not names:
+        return
     if _deferred(interp, dotted, frame):
         late = interp.late_names.setdefault(id(frame.scope), {})
-        for alias in node.names:
+        for alias in names:
             name = alias.asname or alias.name
             if alias.name == "*":
                 interp.late_stars.setdefault(id(frame.scope), []).append(dotted)
@@ -140,7 +146,7 @@ def import_from(interp: Interp, node: ast.ImportFrom, frame: Frame) -> None:
                 late[name] = (dotted, alias.name)
         return
     module = import_module(interp, dotted, site)
-    for alias in node.names:
+    for alias in names:
         if alias.name == "*":
             _import_star(interp, module, frame, node)
             continue

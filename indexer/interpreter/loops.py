@@ -35,6 +35,7 @@ MAX_UNROLL = 4096  # iterations of a known loop that are evaluated one by one
 MAX_WHILE = 512  # iterations of a while loop with a decided test
 MAX_JOB_UNROLL = 8  # iterations of a job loop that works on the device, evaluated one by one, over a literal
 WIDENINGS = 3
+SET_UP = frozenset({"log", "wrap", "compile", "activation_checkpointing", "tensor_parallel", "precision"})  # kinds and keys of events
 
 
 def exec_for(interp: Interp, node: Any, frame: Frame) -> Signal:
@@ -169,9 +170,12 @@ def _same_kind(items: list[Value]) -> Value:
 
 
 def works(nodes: list[Node]) -> bool:
-    """The nodes hold work of the device: a module call, a schedule event. A line of text that is shown is none."""
+    """The nodes hold work of the device: a module call, a schedule event. A line of text that is shown, or a module that
+    is wrapped or compiled where it stands, is none: such loops over layers are gone through one by one."""
     return any(
-        isinstance(node, ModuleCall) or (isinstance(node, Event) and node.kind != "log") for top in nodes for node in top.walk()
+        isinstance(node, ModuleCall) or (isinstance(node, Event) and node.kind not in SET_UP and node.data.get("key") not in SET_UP)
+        for top in nodes
+        for node in top.walk()
     )
 
 

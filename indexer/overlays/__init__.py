@@ -13,6 +13,7 @@ What the tables ask of the interpreter beyond plain calls, each under ``<class q
 - ``torch.autograd.Function.apply`` with the user's class as args[0];
 - methods of ``torch.nn.Module`` listed here (``to``, ``cuda``, ``compile``, ...) win over the built-in ones;
 - ``__hasattr__`` of an ``Opaque`` (args: object, name), asked by ``hasattr``;
+- ``NAMES`` of a table: single qualified names of the same kind;
 - ``PACKAGES`` of a table: packages (by dotted name) whose names it answers for even where ``--env`` has their source;
 - :func:`cgx.indexer.overlays.transfer.sync` for ``if``/``while``/``assert`` on a tensor ("branch"), ``int``/``float``/``bool``
   ("conversion"), f-strings, ``str``, ``format`` ("print"), op rows with a ``sync``; host tensors give no event.
@@ -52,6 +53,7 @@ from cgx.indexer.overlays import (
     hf_datasets,
     hf_models,
     hf_trainer,
+    hub,
     lightning,
     logs,
     optimizers,
@@ -94,6 +96,7 @@ OVERLAYS: tuple[ModuleType, ...] = (
     lightning,
     hf_trainer,
     hf_datasets,
+    hub,
     config_absl,
     hf_models,
     config_attribute_dicts,

@@ -100,7 +100,13 @@ def clip_grad_norm(interp: Any, site: Any, args: list[Value], kwargs: dict[str, 
     interp.event("compute", site, author=AUTHOR, key="grad_clip", value=plain(bound.get("max_norm")), how="norm")
     if flag(bound.get("error_if_nonfinite"), False):
         interp.event("sync", site, author=AUTHOR, sync="branch", what="total_norm.isnan() or total_norm.isinf()", internal=True)
-    return TensorValue((), "float32", parameters_device(interp, bound.get("parameters"), site))
+    return norm_value(interp, bound.get("parameters"), site)
+
+
+def norm_value(interp: Any, tensors: Value, site: Any) -> TensorValue:
+    """A gradient norm: of sharded gradients each rank has its part, until it is summed."""
+    attrs = {"cgx.placement": "partial", "cgx.parallelism": "data"} if interp.flags.get("sharded") else {}
+    return TensorValue((), "float32", parameters_device(interp, tensors, site), attrs=dict(attrs))
 
 
 def clip_grad_value(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
@@ -119,7 +125,7 @@ def total_norm(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Valu
     bound = bind("tensors norm_type error_if_nonfinite foreach", args, kwargs)
     if flag(bound.get("error_if_nonfinite"), False):
         interp.event("sync", site, author=AUTHOR, sync="branch", what="total_norm.isnan() or total_norm.isinf()", internal=True)
-    return TensorValue((), "float32", parameters_device(interp, bound.get("tensors"), site))
+    return norm_value(interp, bound.get("tensors"), site)
 
 
 def parameters_device(interp: Any, parameters: Value, site: Any) -> str | None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from cgx.indexer.interpreter.values import ClassValue, External, ModuleInstance, Opaque, Partial, Value
+from cgx.indexer.interpreter.values import ClassValue, External, ModuleInstance, Opaque, Partial, TensorValue, Value
 from cgx.indexer.overlays.arguments import bind, dtype_name, flag, items_of
 from cgx.indexer.overlays.groups import group_purpose
 from cgx.indexer.overlays.transfer import all_modules, module_tensors
@@ -51,13 +51,22 @@ def fully_shard(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Val
         reshard_after_forward=kwargs.get("reshard_after_forward"), group_value=mesh, parallelism=group_purpose(mesh) or "data",
     )  # fmt: skip
     precision_event(interp, kwargs.get("mp_policy"), site)
+    interp.trail.set_item(interp.flags, "sharded", True)
     for one in held:
         interp.trail.append(one.wrappers, ("fully_shard", site.anchor))
         if mesh is None or (isinstance(mesh, Opaque) and mesh.attrs.get("cgx.device") != "cpu"):
             for tensor in module_tensors(one):
                 if tensor.device == "cpu" and kwargs.get("offload_policy") is None:
                     interp.trail.set(tensor, "device", "cuda")
+                distributed(interp, tensor, mesh, site)
     return module
+
+
+def distributed(interp: Any, tensor: TensorValue, mesh: Value, site: Any) -> None:
+    """The parameter is a DTensor from now on, sharded along its first dim."""
+    for name, value in (("cgx.placement", "shard"), ("cgx.parallelism", "data"), ("device_mesh", mesh),
+                        ("placements", interp.unknown("placements", "environment", site))):  # fmt: skip
+        interp.trail.set_item(tensor.attrs, name, value)
 
 
 def setter(key: str) -> Any:
@@ -118,7 +127,6 @@ def no_sync(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value])
 
 def clip_grad_norm(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
     """FSDP1's own clipping: the norm is reduced over the shards."""
-    from cgx.indexer.interpreter.values import TensorValue
     from cgx.indexer.overlays.arguments import plain
 
     bound = bind("self max_norm norm_type", args, kwargs)

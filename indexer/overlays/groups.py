@@ -113,7 +113,8 @@ def new_group(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value
 
 
 def mesh(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
-    """``init_device_mesh(device_type, shape, mesh_dim_names=...)``."""
+    """``init_device_mesh(device_type, shape, mesh_dim_names=...)``; joins the processes where nothing has yet."""
+    interp.trail.set_item(interp.flags, "dist_initialized", True)
     bound = bind("device_type mesh_shape", args, kwargs)
     shape, names = bound.get("mesh_shape", bound.get("mesh")), bound.get("mesh_dim_names")
     return make_mesh(shape, names, site)
@@ -200,6 +201,10 @@ ENTRIES: dict[str, Any] = {
     f"{_D}.device_mesh.init_device_mesh": mesh,
     f"{_D}.init_device_mesh": mesh,
     f"{_D}._tensor.init_device_mesh": mesh,
+    f"{_D}._tensor.device_mesh.init_device_mesh": mesh,
+    f"{_D}.tensor.device_mesh.init_device_mesh": mesh,
+    f"{_D}._tensor.DeviceMesh": mesh,
+    f"{_D}._tensor.device_mesh.DeviceMesh": mesh,
     f"{_D}.tensor.init_device_mesh": mesh,
     f"{_D}.device_mesh.DeviceMesh": mesh,
     f"{_D}.DeviceMesh": mesh,

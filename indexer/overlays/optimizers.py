@@ -98,7 +98,8 @@ def constructor(row: OptimizerRow) -> Any:
         defaults = {name: bound.get(name) for name in row.signature.split()[1:]}
         groups, tensors = param_groups(interp, bound.get("params"), defaults, site)
         devices = {tensor.device for tensor in tensors} or {"cuda"}
-        how = implementation(row, bound, "cuda" in devices)
+        plain_tensors = not any("cgx.placement" in tensor.attrs for tensor in tensors)  # DTensors are not taken in groups by default
+        how = implementation(row, bound, "cuda" in devices and plain_tensors)
         name = f"{row.qname}({how})" if how == "fused" else row.qname
         options = {key: plain(value) for key, value in bound.items() if key != "params" and plain(value) is not None}
         interp.event("compute", site, author=AUTHOR, key="optimizer", value=name, implementation=how or "for-loop",

@@ -41,8 +41,8 @@ def style(kind: str) -> Any:
     return construct
 
 
-def sends(chosen: Opaque) -> tuple[tuple[str, str], ...]:
-    """(phase, collective) of one layer under a style."""
+def sends(chosen: Opaque, fed: bool = False) -> tuple[tuple[str, str], ...]:
+    """(phase, collective) of one layer under a style. ``fed``: a module round it lays out its input, and reduces its gradient."""
     kind, attrs = chosen.attrs.get("cgx.kind"), chosen.attrs
     if kind == "rowwise":
         out = kind_of(attrs.get("output_layouts"), "replicate")
@@ -51,7 +51,7 @@ def sends(chosen: Opaque) -> tuple[tuple[str, str], ...]:
         rows: list[tuple[str, str]] = []
         if kind_of(attrs.get("input_layouts"), "replicate") == "shard":
             rows += [("forward", "all_gather"), ("backward", "reduce_scatter")]
-        else:
+        elif not fed:
             rows.append(("backward", "all_reduce"))
         if kind_of(attrs.get("output_layouts"), "shard") == "replicate":
             rows.append(("forward", "all_gather"))
@@ -73,10 +73,12 @@ def parallelize(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Val
     elif isinstance(plan, Opaque):
         pairs = [("", plan)]
     interp.event("compute", site, author=AUTHOR, key="tensor_parallel", value=", ".join(f"{key}: {describe(one)}" for key, one in pairs) or "plan")
+    gathered = [pattern for pattern, chosen in pairs if isinstance(chosen, Opaque) and chosen.attrs.get("cgx.kind") == "input"]
     for pattern, chosen in pairs:
+        fed = any(pattern.startswith(f"{one}.") for one in gathered)
         for target in submodules(module, pattern):
             if isinstance(chosen, Opaque):
-                interp.event("wrap", site, author=AUTHOR, wrapper="parallelize_module", module=target, sends=sends(chosen),
+                interp.event("wrap", site, author=AUTHOR, wrapper="parallelize_module", module=target, sends=sends(chosen, fed),
                              parallelism=group_purpose(mesh) or "tensor", group_value=mesh)  # fmt: skip
     return module
 

@@ -49,11 +49,17 @@ def frequency_of(spot: Spot, step: Step) -> dict[str, Any]:
         if branch in periods:
             period = as_count(branch.period[1]) if branch.period else None
             every = None if every is None or period is None else every * period  # type: ignore[assignment]
-        elif ONCE.match(branch.text) and not branch.decided:
+        elif ONCE.match(branch.text) and not branch.decided and counts_up(branch.text, loop):
             row["per"] = "job"
     if row["per"] != "job" and periods:
         row["every"] = every
     return with_guard(row, branches)
+
+
+def counts_up(text: str, loop: LoopNode) -> bool:
+    """The condition speaks of a counter of the loop: it holds in one round of all."""
+    names = set(re.findall(r"[A-Za-z_]\w*", text))
+    return bool(names & {str(one) for one in loop.counters} or names & set(re.findall(r"[A-Za-z_]\w*", loop.target)))
 
 
 def is_period(branch: BranchNode) -> bool:

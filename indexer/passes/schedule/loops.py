@@ -10,6 +10,8 @@ from cgx.indexer.passes.schedule.merge import merged
 from cgx.indexer.passes.schedule.situation import Run
 from cgx.indexer.passes.schedule.tree import Spot
 
+OUTER = ("epoch", "step", "request")  # loops that hold several phases
+
 
 def loop_rows(run: Run) -> list[dict[str, Any]]:
     rows = []
@@ -25,13 +27,14 @@ def worth_it(run: Run, spot: Spot) -> bool:
 
 
 def row(run: Run, spot: Spot, loop: LoopNode) -> dict[str, Any]:
-    return {
+    found = {
         "unit": unit_name(run, spot, loop),
         "count": loop_count(loop) if not loop.iterations else len(loop.iterations),
         "expr": loop.expr,
-        "inside": run.phases.of(spot) if loop is not run.step.loop else "forward" if run.step.kind != "training" else "step",
+        "inside": None if run.step.unit(loop) in OUTER else run.phases.of(spot),
         "code_anchor": str(loop.anchor),
     }
+    return {key: value for key, value in found.items() if value is not None or key == "count"}
 
 
 def unit_name(run: Run, spot: Spot, loop: LoopNode) -> str:

@@ -31,7 +31,7 @@ def phase_rows(run: Run, hosted: list[HostCall]) -> list[dict[str, Any]]:
         for part in split(run, name, found):
             row = make_row(run, name, part)
             if row is not None:
-                rows.append((order_of(name, part), row))
+                rows.append((order_of(name, leaders(run, name, part)), row))
     add_startup(run, rows)
     add_hosted(run, rows, hosted)
     return [row for _, row in sorted(rows, key=lambda pair: pair[0])]
