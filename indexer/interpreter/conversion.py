@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from cgx.indexer.interpreter import builtin_functions, operators
 from cgx.indexer.interpreter.signals import Raised
 from cgx.indexer.interpreter.values import (
+    MAYBE,
     MISSING,
     Alternatives,
     ByRank,
@@ -191,6 +192,8 @@ class Conversion:
             return bool(value)
         if isinstance(value, Unknown):
             return self.assumed_truth(value)
+        if isinstance(value, ListValue) and value.open == MAYBE:
+            return None
         if isinstance(value, ListValue | SetValue | DictValue):
             return True if value.items else None if value.open else False
         if isinstance(value, ByRank):

@@ -17,6 +17,7 @@ from cgx.indexer.interpreter.signals import BREAK, RETURN, Raised, StopConsumer
 from cgx.indexer.interpreter.trace import BranchNode, Event, LoopNode, ModuleCall, Node
 from cgx.indexer.interpreter.trail import Change
 from cgx.indexer.interpreter.values import (
+    MAYBE,
     MISSING,
     GeneratorValue,
     LoopContext,
@@ -241,7 +242,10 @@ def widen(interp: Interp, change: Change, loop: LoopNode) -> Value:
             if all(same(a, b) for a, b in zip(before[0], after[0])):
                 return MISSING
             return ([join(a, b, "another iteration") for a, b in zip(before[0], after[0])], before[1])
-        return MISSING if before[1] else (before[0], True)
+        shrinks = len(after[0]) < len(before[0])
+        if before[1] == MAYBE or (before[1] and not shrinks):
+            return MISSING
+        return (before[0], MAYBE if shrinks and not interp.in_model else True)
     if before is MISSING or same(before, after) or change.key in ("early_exit", "result"):
         return MISSING
     name = change.key if isinstance(change.key, str) else ""

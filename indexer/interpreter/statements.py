@@ -13,13 +13,14 @@ from typing import TYPE_CHECKING, Any
 from cgx.indexer.interpreter import operators
 from cgx.indexer.interpreter.blocks import holds_in_period, noted_period, rest_of, run_block
 from cgx.indexer.interpreter.classes import make_class
-from cgx.indexer.interpreter.joins import join
+from cgx.indexer.interpreter.joins import join, join_shapes
 from cgx.indexer.interpreter.loops import exec_for, exec_while
 from cgx.indexer.interpreter.scopes import Frame, Site
 from cgx.indexer.interpreter.signals import BREAK, CONTINUE, RETURN, Raised
 from cgx.indexer.interpreter.trace import BranchNode
 from cgx.indexer.interpreter.trail import Change
 from cgx.indexer.interpreter.values import (
+    MAYBE,
     Alternatives,
     ByRank,
     ClassValue,
@@ -175,7 +176,10 @@ def merge(interp: Interp, one: dict[Any, Change], two: dict[Any, Change], text: 
                 interp.trail.write(change, (items, first[1] or second[1]))
             else:
                 longer = max(first[0], second[0], key=len)
-                interp.trail.write(change, (longer, True))
+                interp.trail.write(change, (longer, True if interp.in_model else MAYBE))
+            continue
+        if change.kind == "attr" and change.key == "shape":
+            interp.trail.write(change, join_shapes(first, second))
             continue
         if isinstance(change.key, str) and change.kind == "attr" and change.key == "open":
             interp.trail.write(change, bool(first) or bool(second))

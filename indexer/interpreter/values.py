@@ -63,7 +63,7 @@ class ByRank:
 
 @dataclass(eq=False, slots=True)
 class ListValue:
-    """A list. ``open`` means more elements may be there than are listed."""
+    """A list. ``open`` means more elements may be there than are listed; MAYBE, that the listed ones may be missing too."""
 
     items: list[Value] = field(default_factory=list)
     open: bool = False
@@ -353,6 +353,7 @@ class _Missing:
 
 
 MISSING = _Missing()
+MAYBE: Any = 2  # a value of ``open``
 MAX_OPTIONS = 4
 
 

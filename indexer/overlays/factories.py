@@ -29,7 +29,7 @@ def from_data(qname: str) -> Any:
         if isinstance(result, TensorValue):
             if result.device == "cpu" and result.pinned is None:
                 result.pinned = bool(pinned)
-            factory_copy(interp, result, data, site)
+            factory_copy(interp, result, data, site, pinned=bool(pinned))
         return result
 
     return make

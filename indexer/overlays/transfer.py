@@ -239,11 +239,11 @@ def module_cast(name: str, target: str | None = None, dtype: str | None = None) 
     return cast
 
 
-def factory_copy(interp: Any, result: Value, source: Value, site: Any, what: str = "") -> None:
+def factory_copy(interp: Any, result: Value, source: Value, site: Any, what: str = "", pinned: bool = False) -> None:
     """``torch.tensor(host data, device=cuda)``: the list is packed on the host and copied, pageable, while the host waits."""
-    if not on_device(result) or on_device(source):
+    if not on_device(result) or on_device(source) or tensor_bytes(result) == 0:
         return
-    interp.event("copy", site, author=AUTHOR, direction="H2D", what=what or site.text, source="pageable", non_blocking=False,
+    interp.event("copy", site, author=AUTHOR, direction="H2D", what=what or site.text, source="pinned" if pinned else "pageable", non_blocking=False,
                  blocks_host=True, bytes=tensor_bytes(result), tensor=result, sync_kind="other", factory=True)  # fmt: skip
 
 

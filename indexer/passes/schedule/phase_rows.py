@@ -179,7 +179,7 @@ def anchor_of(run: Run, name: str, spot: Spot) -> Anchor:
         return data_anchor(run, spot)
     if name in ("optimizer", "backward"):
         return climbed(spot)
-    if name in ("logging", "teardown", "respond", "sample"):
+    if name in ("logging", "teardown", "respond"):
         return call_in_frame(run, spot, None)
     return spot.anchor
 
