@@ -460,12 +460,14 @@ class Externals:
         if sync is not None and inputs:
             self.transfer(sync, inputs[0], site)
         if row.inplace and args:
-            return self._write_back(args[0], result)
+            return self._write_back(args[0], result, row.name.rpartition(".")[2] in RESHAPING)
         return self.wrap(result) if isinstance(result, list | dict) else result
 
-    def _write_back(self: Any, target: Value, result: Value) -> Value:
+    def _write_back(self: Any, target: Value, result: Value, reshaping: bool) -> Value:
+        """What an in-place op leaves in its target: all but a few keep its shape and dtype, whatever the operand is."""
         if isinstance(target, TensorValue) and isinstance(result, TensorValue):
-            for name in ("shape", "dtype", "const"):
+            known = target.shape is not None and target.dtype is not None
+            for name in ("const",) if known and not reshaping else ("shape", "dtype", "const"):
                 if getattr(target, name) != getattr(result, name):
                     self.trail.set(target, name, getattr(result, name))
             return target
@@ -546,6 +548,7 @@ BUILTIN_BASES = {
     "collections.Counter": "dict",
     "weakref.WeakKeyDictionary": "dict",
 }
+RESHAPING = frozenset({"resize_", "resize_as_", "set_", "squeeze_", "unsqueeze_", "transpose_", "t_", "swapaxes_", "swapdims_", "as_strided_"})
 QUIET_BASES = frozenset(
     ["object", "abc.ABC", "typing.Generic", "typing.Protocol", "enum.Enum", "torch.autograd.Function", "torch.utils.data.Dataset", "torch.utils.data.IterableDataset", "Exception", "ValueError", "RuntimeError", "threading.local", "logging.Logger", "nn.Module"]
 )

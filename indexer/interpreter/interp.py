@@ -38,7 +38,7 @@ from cgx.indexer.interpreter.recorder import Recorder
 from cgx.indexer.interpreter.recovery import Recovery
 from cgx.indexer.interpreter.scopes import Frame, Scope, Site
 from cgx.indexer.interpreter.settings import Settings
-from cgx.indexer.interpreter.signals import Raised, StopRun
+from cgx.indexer.interpreter.signals import Overspent, Raised, StopRun
 from cgx.indexer.interpreter.sources import Sources
 from cgx.indexer.interpreter.statements import EXECUTE
 from cgx.indexer.interpreter.trace import ModuleCall
@@ -115,6 +115,7 @@ class Interp(Recorder, Recovery, Externals, Conversion, Guards, ModuleCalls, Giv
         self.main_name = "__main__"
         self.depth = 0
         self.steps = 0
+        self.job_loop: int | None = None  # steps when the outermost loop of the job began
         self.active: dict[int, int] = {}
         self.guarded = 0
         self.lazy_scope: Scope | None = None
@@ -159,7 +160,7 @@ class Interp(Recorder, Recovery, Externals, Conversion, Guards, ModuleCalls, Giv
             if self.catchable(error):
                 raise
             return self.recover(error, node, frame)
-        except (StopRun, Fault, UserError, RecursionError, MemoryError, KeyboardInterrupt):
+        except (StopRun, Overspent, Fault, UserError, RecursionError, MemoryError, KeyboardInterrupt):
             raise
         except Exception as error:
             if type(error).__name__ == "StopConsumer":
@@ -556,9 +557,6 @@ class Interp(Recorder, Recovery, Externals, Conversion, Guards, ModuleCalls, Giv
     @contextmanager
     def quiet_class(self, cls: ClassValue) -> Iterator[None]:
         yield
-
-    def drop_since(self, node: Any) -> None:
-        node.iterations.clear()
 
     def called_name(self, site: Site) -> str:
         """The method name at a call site: ``to`` for ``model.to(device)``."""

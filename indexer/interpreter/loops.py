@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from cgx.indexer.interpreter.blocks import run_block
 from cgx.indexer.interpreter.joins import join, same
 from cgx.indexer.interpreter.scopes import Frame, Site
-from cgx.indexer.interpreter.signals import BREAK, RETURN, Raised, StopConsumer
+from cgx.indexer.interpreter.signals import BREAK, RETURN, Overspent, Raised, StopConsumer
 from cgx.indexer.interpreter.trace import BranchNode, Event, LoopNode, ModuleCall, Node
 from cgx.indexer.interpreter.trail import Change
 from cgx.indexer.interpreter.values import (
@@ -35,6 +35,7 @@ Signal = str | None
 MAX_UNROLL = 4096  # iterations of a known loop that are evaluated one by one
 MAX_WHILE = 512  # iterations of a while loop with a decided test
 MAX_JOB_UNROLL = 8  # iterations of a job loop that works on the device, evaluated one by one, over a literal
+MAX_JOB_STEPS = 30_000  # statements in one outermost loop of the job that are evaluated per index
 WIDENINGS = 3
 SET_UP = frozenset({"log", "wrap", "compile", "activation_checkpointing", "tensor_parallel", "precision"})  # kinds and keys of events
 
@@ -51,10 +52,10 @@ def exec_for(interp: Interp, node: Any, frame: Frame) -> Signal:
     if isinstance(items, list):
         loop.count = len(items)
         if len(items) > MAX_UNROLL and not interp.in_model:
-            element: Value = _element(items, loop)
+            element: Value = any_of(items, loop)
             signal = _summary(interp, node, frame, loop, element)
         else:
-            signal = _indexed(interp, node, frame, loop, items)
+            signal = _budgeted(interp, node, frame, loop, items)
     else:
         if isinstance(items, Sequence):
             loop.count, element = items.length, items.element
@@ -104,11 +105,20 @@ def kind_of(source: Value) -> str:
     return {"ListValue": "list", "tuple": "list", "DictValue": "list", "ModuleInstance": "container", "TensorValue": "tensor"}.get(type(source).__name__, "")
 
 
-def _element(items: list[Value], loop: LoopNode) -> Value:
-    """What stands for every element of a long known list."""
-    if all(isinstance(item, int) for item in items):
-        return Unknown(loop.target, "loop-carried", loop.anchor, "int")
-    return items[0]
+def any_of(items: list[Value], loop: LoopNode) -> Value:
+    """What stands for every element of a known list."""
+    first = items[0]
+    if all(same(first, item) for item in items[1:]):
+        return first
+    kinds = {type(item) for item in items}
+    if len(kinds) == 1 and isinstance(first, str | int | float):
+        return Unknown(loop.target, "loop-carried", loop.anchor, type(first).__name__)
+    result = first
+    for item in items[1:]:
+        result = join(result, item, "another element", loop.anchor, loop.target)
+        if isinstance(result, Unknown):
+            return result
+    return result
 
 
 def _block(interp: Interp, body: list[ast.stmt], frame: Frame) -> Signal:
@@ -116,6 +126,34 @@ def _block(interp: Interp, body: list[ast.stmt], frame: Frame) -> Signal:
 
 
 # ------------------------------------------------------------------ per index
+
+
+def _budgeted(interp: Interp, node: Any, frame: Frame, loop: LoopNode, items: list[Value]) -> Signal:
+    """Evaluate per index; a loop of the job that turns out to go through data is undone and evaluated once for all."""
+    if interp.in_model or interp.job_loop is not None:
+        return _indexed(interp, node, frame, loop, items)
+    interp.job_loop = interp.steps
+    mark, exits = interp.mark(), (frame.early_exit, len(frame.returns))
+    interp.trail.begin()
+    try:
+        signal = _indexed(interp, node, frame, loop, items)
+    except Overspent:
+        interp.trail.rollback()
+        interp.reset(mark)
+        loop.children.clear()
+        loop.iterations.clear()
+        loop.early_exit, frame.early_exit = False, exits[0]
+        del frame.returns[exits[1] :]
+        interp.job_loop = None
+        interp.note_unknown(Unknown(loop.expr, "budget", loop.bound))
+        return _summary(interp, node, frame, loop, any_of(items, loop))
+    except BaseException:
+        interp.trail.commit()
+        interp.job_loop = None
+        raise
+    interp.trail.commit()
+    interp.job_loop = None
+    return signal
 
 
 def _indexed(interp: Interp, node: Any, frame: Frame, loop: LoopNode, items: list[Value]) -> Signal:
@@ -133,6 +171,7 @@ def _indexed(interp: Interp, node: Any, frame: Frame, loop: LoopNode, items: lis
                 probing = index == 0 and not interp.in_model and len(items) > limit
                 if probing:
                     interp.trail.begin()
+                    mark = interp.mark()
                 try:
                     interp.assign(node.target, item, frame)
                     signal = _block(interp, node.body, frame)
@@ -144,11 +183,13 @@ def _indexed(interp: Interp, node: Any, frame: Frame, loop: LoopNode, items: lis
                     if works(loop.children):
                         interp.trail.rollback()
                         loop.children.clear()
-                        interp.drop_since(loop)
+                        interp.reset(mark)
                         break
                     interp.trail.commit()
                 loop.iterations.append(loop.children[start:])
                 interp.spend(1)
+                if interp.job_loop is not None and interp.steps - interp.job_loop > MAX_JOB_STEPS and not interp.in_model:
+                    raise Overspent
                 if signal == BREAK:
                     loop.count = index + 1
                     return "exit"
@@ -159,15 +200,7 @@ def _indexed(interp: Interp, node: Any, frame: Frame, loop: LoopNode, items: lis
     finally:
         loop.early_exit |= frame.early_exit
         frame.early_exit = outer_exit or (frame.early_exit and bool(frame.returns))
-    element = Unknown(loop.target, "loop-carried", loop.anchor, "int") if isinstance(items[0], int) else _same_kind(items)
-    return _summary(interp, node, frame, loop, element)
-
-
-def _same_kind(items: list[Value]) -> Value:
-    result = items[0]
-    for item in items[1:]:
-        result = join(result, item, "another element")
-    return result
+    return _summary(interp, node, frame, loop, any_of(items, loop))
 
 
 def works(nodes: list[Node]) -> bool:

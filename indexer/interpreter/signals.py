@@ -38,3 +38,7 @@ class StopRun(Exception):
     def __init__(self, reason: str = "") -> None:
         super().__init__(reason)
         self.reason = reason
+
+
+class Overspent(Exception):
+    """A loop of the job goes through data: it is evaluated once for all instead."""

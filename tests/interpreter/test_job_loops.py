@@ -1,0 +1,43 @@
+"""Loops of the job that go through data, and what they do to parameters."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from interpreted import called, calls, job, reasons
+
+MODEL = """
+import torch, torch.nn as nn
+class Net(nn.Module):
+    def __init__(self, width):
+        super().__init__()
+        self.fc = nn.Linear(4, width)
+    def forward(self, x):
+        return self.fc(x)
+"""
+
+
+def test_a_loop_through_a_text_is_evaluated_once_for_all(tmp_path: Path) -> None:
+    source = MODEL + (
+        "words = {}\nlines = 0\nwith open('words.txt') as f:\n    for line in f:\n        lines += 1\n"
+        "        for word in line.split():\n            if word not in words:\n                words[word] = len(words)\n"
+        "Net(2)(torch.zeros(1, 4))\nprint('x' if lines > 3 else 'y')\nwidth = len(words)\nif width > 9:\n    Net(3)\n"
+    )
+    text = "\n".join(" ".join(f"w{i}{j}" for j in range(40)) for i in range(2000))
+    trace = job(tmp_path, {"main.py": source, "words.txt": text})
+    assert called(trace) == ["Net", "Linear"]
+    assert reasons(trace)["f"] == "budget"
+    assert "lines > 3" in reasons(trace)  # what the loop counts is not known any more
+
+
+def test_a_short_text_is_evaluated(tmp_path: Path) -> None:
+    source = MODEL + "width = 0\nfor line in open('widths.txt'):\n    width += int(line)\nNet(width)(torch.zeros(1, 4))\n"
+    trace = job(tmp_path, {"main.py": source, "widths.txt": "3\n4\n"})
+    assert next(calls(trace)).outputs[0][1].shape == (1, 7)
+
+
+def test_updating_parameters_in_place_keeps_their_shapes(tmp_path: Path) -> None:
+    source = MODEL + "net = Net(3)\nfor step in range(9):\n    net(torch.zeros(1, 4)).sum().backward()\n    for p in net.parameters():\n        p.data.add_(p.grad, alpha=-0.1)\n"
+    trace = job(tmp_path, {"main.py": source})
+    layer = next(node.module for node in calls(trace) if node.module.cls.name == "Linear")
+    assert {name: value.shape for name, value in layer.parameters.items()} == {"weight": (3, 4), "bias": (3,)}
