@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 import sys
 from typing import TYPE_CHECKING
 
@@ -246,7 +247,7 @@ def late_name(interp: Interp, scope: Scope, name: str) -> Value:
             scope.vars[name] = value
         return value
     for dotted in interp.late_stars.get(id(scope), ()):
-        if name in interp.static_exports(dotted):
+        if gives(interp, dotted, name, set()):
             module = import_module(interp, dotted, None)
             value = _static_member(interp, module, dotted, name)
             if value is not MISSING:
@@ -277,7 +278,36 @@ def _static_member(interp: Interp, module: Value, dotted: str, name: str) -> Val
     return External(f"{dotted}.{name}")
 
 
-def static_exports(interp: Interp, dotted: str) -> frozenset[str]:
+STAR = re.compile(rb"^[ \t]*from[ \t]+([.\w]+)[ \t]+import[ \t]+\*", re.MULTILINE)
+
+
+def gives(interp: Interp, dotted: str, name: str, seen: set[str]) -> bool:
+    """Whether a star import of the module gives the name. Only files that hold the word are parsed: packages have thousands."""
+    if dotted in seen:
+        return False
+    seen.add(dotted)
+    found = interp.sources.find(dotted)
+    data = found[0].read(found[1]) if found is not None and found[1].endswith(".py") else None
+    if found is None or data is None:
+        return False
+    if name.encode() in data and name in own_exports(interp, dotted):
+        return True
+    package = (dotted if found[2] else dotted.rpartition(".")[0]).split(".")
+    for match in STAR.finditer(data):
+        text = match.group(1).decode()
+        level = len(text) - len(text.lstrip("."))
+        base = package[: len(package) - level + 1] if level else []
+        if gives(interp, ".".join([*base, *filter(None, text.lstrip(".").split("."))]), name, seen):
+            return True
+    return False
+
+
+def own_exports(interp: Interp, dotted: str) -> frozenset[str]:
+    """Names a module binds at its top level by itself, star imports aside."""
+    return static_exports(interp, dotted, stars=False)
+
+
+def static_exports(interp: Interp, dotted: str, stars: bool = True) -> frozenset[str]:
     """Names a module binds at its top level, read off its syntax."""
     found = interp.sources.find(dotted)
     if found is None or not found[1].endswith(".py"):
@@ -300,6 +330,8 @@ def static_exports(interp: Interp, dotted: str) -> frozenset[str]:
             base = package.split(".")[: len(package.split(".")) - node.level + 1] if node.level else []
             target = ".".join([*base, node.module] if node.module else base)
             for alias in node.names:
+                if alias.name == "*" and not stars:
+                    continue
                 if alias.name == "*" and target != dotted:
                     names |= interp.static_exports(target)
                 else:
