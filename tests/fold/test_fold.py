@@ -293,7 +293,7 @@ def test_what_is_not_known_is_listed_where_it_begins():
     second = OpNode(at(21), text="y + 1", qname="operator.add", inputs=[tensor(None, 2)], outputs=[tensor(None, 2)])
     rows = folded(net, call(net, first, second, call(net.children["mystery"], line=22)))
     listed = {(item["field"], item["name"], item["reason"]) for item in rows.unresolved}
-    assert listed == {("shapes.out", "x.nonzero()", "data"), ("children", "model.Mystery.forward", "missing-module")}
+    assert listed == {("shapes.out", "x.nonzero()", "data"), ("children", "model.Mystery.forward", "unmodelled")}
 
 
 def test_a_forward_that_was_not_read_to_its_end_claims_nothing_of_the_rest():
@@ -346,3 +346,13 @@ def test_a_stand_in_of_ours_is_never_an_anchor():
     assert found["encoder.fc"]["called_from"] == found["encoder.fc"]["code_anchor"] == "model.py:Net.forward:20"
     assert found["encoder.idle"]["code_anchor"] == "model.py:Net.__init__:1"
     assert "cgx:" not in str(rows.modules)
+
+
+def test_a_size_that_is_not_known_does_not_keep_equal_members_apart():
+    layers = [linear(4, 4), module("ReLU"), linear(4, 4), linear(4, 4)]
+    net = module("Net", seq=listed("Sequential", layers))
+    sizes = [tensor(2, 4), tensor(2, 4), tensor(None, 4), tensor(2, 4)]
+    inner = [call(layer, x=size) for layer, size in zip(layers, sizes)]
+    found = by_path(folded(net, call(net, call(net.children["seq"], *inner))))
+    assert found["seq.[0,2,3]"]["repeat"]["count"] == 3
+    assert found["seq.[0,2,3]"]["shapes"]["in"][0]["dims"] == [None, 4]

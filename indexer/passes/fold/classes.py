@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterator
 
 from cgx.indexer.interpreter.trace import ModuleCall
 from cgx.indexer.interpreter.values import ModuleInstance
 from cgx.indexer.passes.fold.entering import Entering
-from cgx.indexer.passes.fold.signature import boundary
+from cgx.indexer.passes.fold.shapes import named_tensors
 from cgx.indexer.passes.fold.structure import Structure
 from cgx.indexer.passes.fold.tree import Tree, members
 
+Size = int | str | None
 CONTAINERS = ("ModuleList", "Sequential", "ModuleDict")
 
 
@@ -70,15 +71,36 @@ class Classes:
         return tuple((entry.below, entry.does, entry.caller, entry.context) for entry in self._entering.of(child))
 
     def _by_shape(self, group: list[tuple[str, ModuleInstance]]) -> list[list[tuple[str, ModuleInstance]]]:
-        parts: defaultdict[Hashable, list[tuple[str, ModuleInstance]]] = defaultdict(list)
+        """Members of one size together; a size that is not known goes with any."""
+        parts: list[tuple[list[Size], list[tuple[str, ModuleInstance]]]] = []
         for name, child in group:
-            sizes = [_sizes(entry.call) for entry in self._entering.of(child) if not entry.below]
-            parts[tuple(sizes)].append((name, child))
-        return list(parts.values())
+            sizes = [size for entry in self._entering.of(child) if not entry.below for size in _sizes(entry.call)]
+            for known, members_ in parts:
+                merged = _together(known, sizes)
+                if merged is not None:
+                    known[:] = merged
+                    members_.append((name, child))
+                    break
+            else:
+                parts.append((sizes, [(name, child)]))
+        return [members_ for _, members_ in parts]
 
 
-def _sizes(call: ModuleCall) -> Hashable:
-    return boundary(call.inputs), boundary(call.outputs)
+def _sizes(call: ModuleCall) -> Iterator[Size]:
+    """Every dim of every tensor on the call's boundary; None where not even the rank is known."""
+    for side in (call.inputs, call.outputs):
+        for _, tensor in named_tensors(side):
+            yield None if tensor.shape is None else len(tensor.shape)
+            yield from (None if dim is None else str(dim) for dim in tensor.shape or ())
+
+
+def _together(a: list[Size], b: list[Size]) -> list[Size] | None:
+    """What is known of both, or None where they differ for sure."""
+    if len(a) != len(b):
+        return None if None not in a and None not in b else a
+    if any(one is not None and other is not None and one != other for one, other in zip(a, b)):
+        return None
+    return [one if one is not None else other for one, other in zip(a, b)]
 
 
 def families(children: list[tuple[str, ModuleInstance]]) -> dict[str, Hashable]:

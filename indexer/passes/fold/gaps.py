@@ -35,8 +35,7 @@ def gaps(drafts: Sequence[Draft], trace: Trace) -> Iterator[Open]:
 def _of(draft: Draft) -> Iterator[Open]:
     if draft.path is not None:
         if draft.ordered and draft.runs is None and not draft.children and draft.kind not in NO_OPS:
-            package = draft.kind.partition(".")[0]
-            yield Open(f"{draft.kind}.forward", "children", "missing-module", draft.anchor, draft, ("--env", package))
+            yield _silent(draft)
         for name, dims in draft.parameters.items():
             if None in dims:
                 yield _size_of(f"{draft.path}.{name}".lstrip("."), draft)
@@ -44,6 +43,13 @@ def _of(draft: Draft) -> Iterator[Open]:
         row = find(draft.kind)
         reason = "data" if row is not None and row.sync == "dynamic shape" else "unmodelled"
         yield Open(draft.text or draft.name, "shapes.out", reason, draft.anchor, draft)
+
+
+def _silent(draft: Draft) -> Open:
+    """A module that runs and shows nothing: its source is not there, or what it does was not understood."""
+    here = draft.anchor is not None and draft.anchor not in draft.called_from
+    reason, settle = ("unmodelled", None) if here else ("missing-module", ("--env", draft.kind.partition(".")[0]))
+    return Open(f"{draft.kind}.forward", "children", reason, draft.anchor, draft, settle)
 
 
 def _size_of(name: str, draft: Draft) -> Open:
