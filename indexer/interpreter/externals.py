@@ -445,6 +445,7 @@ class Externals:
             return Unknown(site.text, "unmodelled", site.anchor)  # a query of an extension, or its loading: no op on tensors
         defaults = Defaults(self.flags.get("default_dtype", "float32"), self.flags.get("default_device", "cpu"))
         result = row.call(plain_args, plain_kwargs, defaults)
+        _share_device(inputs, result)
         autocast = self.flags.get("autocast")
         if autocast and row.autocast in ("lower", "fp32") and any(value.device not in ("cpu", "meta") for value in inputs):
             for tensor in _tensors(result):
@@ -522,6 +523,14 @@ class Externals:
         transfer.sync(self, kind, tensor, site)
 
 
+
+
+def _share_device(inputs: list[TensorValue], result: Value) -> None:
+    """Operands lie on one device: where one is known to be on an accelerator, so is the result."""
+    known = next((one.device for one in inputs if one.device not in (None, "cpu", "meta")), None)
+    for tensor in _tensors(result) if known is not None else ():
+        if tensor.device is None:
+            tensor.device = known
 
 
 def _tensors(value: Any) -> list[TensorValue]:

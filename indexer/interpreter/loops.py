@@ -255,6 +255,7 @@ def summarise(
             moved = {slot: value for slot, value in widened.items() if value is not MISSING}
             if not moved or round_ == WIDENINGS:
                 interp.trail.apply(changes)
+                may_skip(interp, loop, changes)
                 break
             loop.children.clear()
             interp.reset(mark)
@@ -265,6 +266,15 @@ def summarise(
     loop.early_exit |= frame.early_exit
     frame.early_exit = outer_exit or (frame.early_exit and len(frame.returns) > returns)
     return None
+
+
+def may_skip(interp: Interp, loop: LoopNode, changes: dict[Any, Change]) -> None:
+    """A loop of the job that may not run at all: what it appends is perhaps not there after it."""
+    if isinstance(loop.count, int) or interp.in_model:
+        return
+    for change in changes.values():
+        if change.kind == "list" and len(change.after[0]) > len(change.before[0]):
+            interp.trail.write(change, (change.after[0], MAYBE))
 
 
 def widen(interp: Interp, change: Change, loop: LoopNode) -> Value:

@@ -32,9 +32,10 @@ def in_run_order(rows: list[tuple[int, dict[str, Any]]]) -> list[dict[str, Any]]
 def step_first(rows: list[tuple[int, dict[str, Any]]]) -> list[dict[str, Any]]:
     """Folded rows: what each step does first, then what runs in periods, then startup and teardown; each in run order."""
 
-    def place(pair: tuple[int, dict[str, Any]]) -> tuple[int, int]:
+    def place(pair: tuple[int, dict[str, Any]]) -> tuple[int, int, int]:
         phase = pair[1].get("phase")
-        return (1 if phase in PERIODIC else 2 if phase in ONE_OFF else 0, pair[0])
+        often = OFTEN.get(pair[1].get("frequency", {}).get("per"), 2)
+        return (1 if phase in PERIODIC else 2 if phase in ONE_OFF else 0, often, pair[0])
 
     return merged([{key: value for key, value in row.items() if key != "_warm"} for _, row in sorted(rows, key=place)])
 

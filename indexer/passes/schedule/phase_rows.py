@@ -16,6 +16,7 @@ from cgx.indexer.passes.schedule.stepped import HostCall
 from cgx.indexer.passes.schedule.tree import Spot
 from cgx.model.anchors import Anchor
 
+SHARED = ("prefill", "decode")
 DEVICE_ONLY = frozenset({"forward", "backward", "optimizer", "decode", "sample"})
 HOST_KINDS = frozenset({"copy", "sync", "data", "fetch", "checkpoint"})
 
@@ -88,6 +89,7 @@ def leaders(run: Run, name: str, found: list[Spot]) -> list[Spot]:
         "evaluation": lambda node: isinstance(node, ModuleCall),
         "logging": lambda node: isinstance(node, Event) and node.kind == "log",
         "data": lambda node: isinstance(node, Event) and node.kind in ("fetch", "data", "copy"),
+        "sample": lambda node: isinstance(node, Event) and node.kind == "sync" and "sampl" in node.text.lower(),
         "teardown": lambda node: isinstance(node, Event) and node.kind == "launch",
     }
     pick = picks.get(name)
@@ -109,6 +111,8 @@ def make_row(run: Run, name: str, found: list[Spot]) -> dict[str, Any] | None:
     if row["kind"] == "periodic":
         row["every"] = every_of(frequency)
     row["repeat"] = repeat_of_phase(run, name, lead, row["kind"])
+    if name in SHARED and not any(isinstance(one.node, ModuleCall) for one in found):
+        spot = next(iter(run.step.forwards), spot)  # one call of the model serves both
     row["runs_on"] = runs_on(name, found, run)
     row["ranks"] = run.place(spot)["ranks"]
     row["code_anchor"] = str(anchor_of(run, name, spot))
