@@ -123,6 +123,8 @@ class Conversion:
             if value.open:
                 return Unknown("list", "data", None)
             return [self.export(item) for item in value.items]
+        if isinstance(value, TensorValue) and value.library == "numpy" and value.shape == () and isinstance(value.const, int | float):
+            return value.const
         if isinstance(value, tuple):
             return tuple(self.export(item) for item in value)
         if isinstance(value, slice):

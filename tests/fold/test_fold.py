@@ -356,3 +356,11 @@ def test_a_size_that_is_not_known_does_not_keep_equal_members_apart():
     found = by_path(folded(net, call(net, call(net.children["seq"], *inner))))
     assert found["seq.[0,2,3]"]["repeat"]["count"] == 3
     assert found["seq.[0,2,3]"]["shapes"]["in"][0]["dims"] == [None, 4]
+
+
+def test_a_part_that_runs_beside_its_models_own_call_stands_under_that_call():
+    net = module("Net", fc=linear(4, 4), loss=module("MSELoss"))
+    rows = folded(net, call(net, call(net.children["fc"], line=30), line=10), call(net.children["loss"], line=12))
+    assert [row["level"] for row in rows.modules] == ["model", "layer", "layer"]
+    loss = by_path(rows)["loss"]
+    assert loss["parent"] == rows.modules[0]["id"] and loss.get("runs") is None and loss["order"] == 1

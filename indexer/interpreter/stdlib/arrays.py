@@ -28,6 +28,7 @@ from cgx.indexer.interpreter.values import (
     Value,
 )
 from cgx.indexer.ops import registry
+from cgx.indexer.ops.dims import Dim
 from cgx.indexer.ops.rows import Defaults
 
 AUTHOR = "stdlib.arrays"
@@ -89,7 +90,9 @@ def dtype_of(value: Value, default: str | None = None) -> str | None:
 
 
 def exported(value: Value) -> Any:
-    """Lists as Python lists, as the op tables take them."""
+    """Lists as Python lists, known scalars as numbers, as the op tables take them."""
+    if isinstance(value, TensorValue) and value.library == "numpy" and value.shape == () and isinstance(value.const, int | float):
+        return value.const
     if isinstance(value, ListValue):
         return [exported(item) for item in value.items]
     if isinstance(value, tuple):
@@ -279,10 +282,10 @@ def drawn(place: int, dtype: str = "float64") -> Handler:
         shape = (
             tuple(exported(size))
             if isinstance(size, ListValue | tuple)
-            else (size if not isinstance(size, Unknown) else None,)
+            else (exported(size) if not isinstance(size, Unknown) else None,)
         )
         return TensorValue(
-            tuple(None if isinstance(dim, Unknown) else dim for dim in shape),
+            tuple(dim if isinstance(dim, int | Dim) else None for dim in shape),
             dtype,
             "cpu",
             library="numpy",

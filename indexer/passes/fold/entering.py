@@ -65,6 +65,16 @@ class Entering:
             depth -= 1
         if call.same_as is None:
             self.add(call.children, call.module)
+            return
+        first = call.same_as
+        while first.same_as is not None:
+            first = first.same_as
+        if id(first) not in self._seen:  # the earlier call is no part of what is folded: this one stands for it
+            self._seen.add(id(first))
+            if first.module is call.module:
+                self.add(call.children, call.module)
+            else:
+                self.children(call)
 
     def of(self, module: ModuleInstance) -> list[Entry]:
         return self._entries.get(id(module), [])

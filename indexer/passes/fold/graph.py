@@ -10,7 +10,7 @@ from cgx.indexer.passes.fold.draft import Draft, Open
 from cgx.indexer.passes.fold.emit import Emitter
 from cgx.indexer.passes.fold.flow import calls_in
 from cgx.indexer.passes.fold.gaps import gaps
-from cgx.indexer.passes.fold.parts import whole_models
+from cgx.indexer.passes.fold.parts import under_their_models, whole_models
 from cgx.indexer.passes.fold.place import Place
 from cgx.indexer.passes.fold.rows import Row, number, open_row
 from cgx.indexer.passes.fold.shapes import Symbols
@@ -43,7 +43,7 @@ def fold(trace: Trace, nodes: Sequence[Node], phases: Sequence[tuple[str, Sequen
         emitter = Emitter(tree, whole, symbols)
         if any(not node.complete for top in part for node in top.walk() if isinstance(node, ModuleCall)):
             emitter.idle.claims = False
-        roots = emitter.body([whole], Place())
+        roots = under_their_models(emitter.body([whole], Place()))
         for draft in roots:
             draft.phase = phase
         if not drafts and not any(draft.path is not None for root in roots for draft in root.walk()):

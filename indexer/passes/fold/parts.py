@@ -8,6 +8,7 @@ from dataclasses import replace
 from cgx.indexer.interpreter.trace import BranchNode, CallNode, LoopNode, ModuleCall, Node, ScopeNode
 from cgx.indexer.interpreter.values import ClassValue, ModuleInstance
 from cgx.indexer.passes.fold.describe import forward_anchor
+from cgx.indexer.passes.fold.draft import Draft
 from cgx.indexer.passes.fold.flow import calls_in
 from cgx.indexer.passes.fold.tree import Tree
 
@@ -64,3 +65,31 @@ def _stand_in(owner: ModuleInstance, children: list[Node]) -> ModuleCall:
     first = next(iter(calls_in(children)))
     anchor = forward_anchor(owner) or first.called_from
     return ModuleCall(anchor, children=children, module=owner, called_from=first.called_from, method="")
+
+
+def under_their_models(roots: list[Draft]) -> list[Draft]:
+    """Parts that run beside their model's own call (its loss, a projection head) stand under that call's entry."""
+    called = {id(draft.module): draft for root in roots for draft in root.walk() if _is_model(draft) and draft.runs is not False}
+    return _joined(roots, called)
+
+
+def _joined(drafts: list[Draft], called: dict[int, Draft]) -> list[Draft]:
+    kept: list[Draft] = []
+    for draft in drafts:
+        home = called.get(id(draft.module))
+        if home is None or home is draft or not _is_model(draft):
+            if draft.path is None:
+                draft.children = _joined(draft.children, called)
+            kept.append(draft)
+            continue
+        there = {inner.path for inner in home.walk()}
+        for child in draft.children:
+            if child.path is None:
+                kept.append(child)
+            elif child.path not in there:
+                home.children.append(child)
+    return kept
+
+
+def _is_model(draft: Draft) -> bool:
+    return draft.level == "model" and draft.path == ""
