@@ -5,14 +5,20 @@ from __future__ import annotations
 import gc
 import json as json_module
 import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any
 
-from cgx.errors import UserError
+from cgx.errors import Fault, UserError
+from cgx.indexer.names.program import Session
 from cgx.indexer.passes.figures import Figures
 from cgx.indexer.pipeline import index_tree
 from cgx.indexer.source import Tree, open_tree
+from cgx.indexer.source.commit_tree import CommitTree
 from cgx.indexer.source.revisions import revisions
+
+CHECKPOINT_EVERY = 20  # commits of a range between two states that readers see and that outlive a crash
 
 
 def run(
@@ -28,33 +34,46 @@ def run(
     if launch is not None and len(wanted) > 1:
         raise UserError("--launch needs one revision, not a range")
     rows: list[dict[str, Any]] = []
-    short = False
     gc.disable()  # see without_gc; one command, so what is left over ends with the process
-    for number, one in enumerate(wanted):
-        if number:
-            gc.collect()  # the program of the commit before
-        with open_tree(source, one, worktree) as tree, open_store(store, tree.repository_key) as opened:
-
-            def say(text: str, name: str = tree.display) -> None:
-                if not quiet:
-                    print(f"{name}: {text}", file=sys.stderr)
-
-            figures = index_tree(tree, opened, jobs=jobs, deep=deep, say=say if len(wanted) == 1 else None)
-            row = {"commit": tree.commit, "name": tree.display, "store": opened.url, **figures.as_dict()}
-            if launch is not None:
-                row["job"] = _job(tree, opened, launch, env, deep, strict)
-            opened.checkpoint()
-        rows.append(row)
-        short = short or bool(figures.faults) or figures.unresolved > 0
-        if not json:
-            print(_line(row) if len(wanted) > 1 else _text(row, figures))
-            if len(wanted) > 1 and not quiet and sys.stderr.isatty():
-                print(f"{number + 1} of {len(wanted)}", file=sys.stderr)
+    with ExitStack() as stack:
+        first = stack.enter_context(open_tree(source, wanted[0], worktree))
+        opened = stack.enter_context(open_store(store, first.repository_key))
+        session = Session(keep=len(wanted) > 1)
+        try:
+            for number, tree in enumerate(_trees(first, wanted)):
+                say = _speaker(tree.display) if not quiet and len(wanted) == 1 else None
+                figures = index_tree(tree, opened, jobs=jobs, deep=deep, session=session, say=say)
+                row = {"commit": tree.commit, "name": tree.display, "store": opened.url, **figures.as_dict()}
+                if launch is not None:
+                    row["job"] = _job(tree, opened, launch, env, deep, strict)
+                rows.append(row)
+                if not json:
+                    print(_line(row) if len(wanted) > 1 else _text(row, figures))
+                if number % CHECKPOINT_EVERY == CHECKPOINT_EVERY - 1:
+                    opened.checkpoint()
+        except BaseException:
+            with suppress(Fault, UserError):  # commits that are whole are kept; one that is half written is not
+                opened.checkpoint()
+            raise
+        opened.checkpoint()
+        session.cache.close()
     if json:
         print(json_module.dumps(rows[0] if len(rows) == 1 else rows, indent=1, ensure_ascii=False))
     gc.freeze()  # the interpreter's last collection would walk everything once more
     gc.enable()
-    return 1 if strict and short else 0
+    return 1 if strict and any(row["faults"] or row["unresolved"] for row in rows) else 0
+
+
+def _trees(first: Tree, wanted: Sequence[str | None]) -> Iterator[Tree]:
+    yield first
+    for rev in wanted[1:]:
+        assert isinstance(first, CommitTree) and rev is not None
+        with first.at(rev) as tree:
+            yield tree
+
+
+def _speaker(name: str) -> Callable[[str], None]:
+    return lambda text: print(f"{name}: {text}", file=sys.stderr)
 
 
 def _job(tree: Tree, store: Any, launch: str, env: list[Path], deep: float, strict: bool) -> str:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from cgx.indexer.names.cache import FactsCache
-from cgx.indexer.names.program import Program, link, load, without_gc
+from cgx.indexer.names.program import Program, Session, link, without_gc
 from cgx.indexer.passes.commit_nodes import commit_delta, generator, reason_nodes
 from cgx.indexer.passes.figures import Figures, count
 from cgx.indexer.passes.identity import commit_id, repository_id
@@ -28,7 +28,7 @@ class Work:
 
     tree: Tree
     store: Store
-    cache: FactsCache
+    session: Session
     jobs: int
     deep: float
     say: Progress
@@ -41,7 +41,7 @@ class Work:
 
 def read_facts(work: Work) -> None:
     """Facts of every file, from the cache or made."""
-    work.program = load(work.tree, work.cache, work.jobs)
+    work.program = work.session.load(work.tree, work.jobs)
     made = work.program.harvest.made
     work.say(f"read {len(work.program.harvest.files)} files, {made} of them anew")
 
@@ -116,6 +116,7 @@ def index_tree(
     jobs: int = 0,
     deep: float = 0.0,
     cache: FactsCache | None = None,
+    session: Session | None = None,
     say: Progress | None = None,
 ) -> Figures:
     """Index one tree into a store. A commit that is there, made by this very version, is only read back."""
@@ -124,16 +125,18 @@ def index_tree(
     if known is not None:
         known.seconds = time.perf_counter() - begin
         return known
-    own = cache or FactsCache()
+    own = session or Session(cache)
     work = Work(tree, store, own, jobs, deep, say or (lambda text: None))
     try:
         with without_gc():
             for step in PASSES:
                 step(work)
-        own.flush()
+        own.cache.flush()
     finally:
-        if cache is None:
-            own.close()
+        if session is None and cache is None:
+            own.cache.close()
+        if work.program is not None:
+            work.program.modules.dispose()
     work.figures.seconds = time.perf_counter() - begin
     return work.figures
 

@@ -12,6 +12,7 @@ from typing import Any
 from cgx.indexer.names.facts import Expr
 from cgx.indexer.names.library import library
 from cgx.indexer.names.modules import Module, Modules
+from cgx.indexer.names.stdlib import StandardLibrary
 from cgx.indexer.names.values import (
     ANY,
     NONE,
@@ -41,13 +42,13 @@ TENSORS = ("torch.Tensor", "torch.nn.Parameter", "torch.distributed.tensor.DTens
 class EvaluatorBase:
     """The state all parts of the evaluator share, and the interface between them."""
 
-    def __init__(self, modules: Modules) -> None:
+    def __init__(self, modules: Modules, standard: StandardLibrary) -> None:
         self.modules = modules
         self.library = library()
         self.depth = 0
-        self._externals: dict[str, External] = {}
-        self._external_instances: dict[str, ExternalInstance] = {}
-        self._builtin_instances: dict[str, Values] = {}
+        self._externals = standard.externals
+        self._external_instances = standard.external_instances
+        self._builtin_instances = standard.builtin_instances
 
     def ev(self, scope: Scope, expr: Expr) -> Values:
         """What an expression may stand for where ``scope`` is."""
@@ -118,8 +119,8 @@ class EvaluatorBase:
 class Evaluator(EvaluatorBase):
     """Names, displays, operators. Attributes, calls and containers are added by the classes that build on this."""
 
-    def __init__(self, modules: Modules) -> None:
-        super().__init__(modules)
+    def __init__(self, modules: Modules, standard: StandardLibrary) -> None:
+        super().__init__(modules, standard)
         self._forms: dict[str, Callable[[Scope, Expr], Values]] = {
             "n": self._ev_name, "a": self._ev_attribute, "c": self._ev_call, "i": self._ev_item, "s": self._ev_string,
             "int": self._ev_int, "k": self._ev_kind, "L": self._ev_list, "T": self._ev_tuple, "D": self._ev_dict,

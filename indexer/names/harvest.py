@@ -33,17 +33,19 @@ def python_files(tree: Tree) -> list[str]:
     return [path for path in tree.paths() if path.endswith(".py")]
 
 
-def harvest(tree: Tree, cache: FactsCache, jobs: int = 0, paths: list[str] | None = None) -> Harvest:
-    """Read all facts. ``jobs``: processes, 0 for as many as there are cores."""
+def harvest(tree: Tree, cache: FactsCache, jobs: int = 0, recent: dict[str, FileFacts] | None = None) -> Harvest:
+    """Read all facts. ``jobs``: processes, 0 for as many as there are cores. ``recent``: facts at hand, by blob."""
     found = Harvest()
     wanted: list[str] = []
-    for path in python_files(tree) if paths is None else paths:
+    for path in python_files(tree):
         try:
             found.blobs[path] = tree.blob(path)
             wanted.append(path)
         except KeyError:
             continue  # noted by the tree as skipped
-    known = cache.get(sorted(set(found.blobs.values())))
+    blobs = set(found.blobs.values())
+    known = {blob: recent[blob] for blob in blobs if blob in recent} if recent else {}
+    known.update(cache.get(sorted(blobs - known.keys())))
     missing: dict[str, str] = {}
     for path in wanted:
         if found.blobs[path] not in known:

@@ -46,6 +46,19 @@ class Module:
         scopes = self.scopes
         return scopes[0] if scopes else None
 
+    def dispose(self) -> None:
+        """See :meth:`Modules.dispose`."""
+        for scope in self._scopes or ():
+            scope.memo.clear()
+            owner, scope.owner = scope.owner, None
+            if isinstance(owner, Class):
+                owner.members.clear()
+                owner.mro = None
+                del owner.instance, owner.declared
+            elif isinstance(owner, Function):
+                owner.result = None
+        self._scopes = None
+
     def absolute(self, level: int, name: str) -> str:
         """The absolute name that a relative import means here."""
         if level == 0:
@@ -67,7 +80,6 @@ class Modules:
         self._by_name: dict[str, Module] = {}
         self._by_path: dict[str, Module] = {}
         self._load = load
-        self._standard: dict[str, Module | None] = {}
         self._folders: set[str] = set()
         taken: set[str] = set()
         for path, facts in files:
@@ -100,9 +112,13 @@ class Modules:
 
     def standard(self, name: str) -> Module | None:
         """A module of the standard library."""
-        if name not in self._standard:
-            self._standard[name] = self._load(name)
-        return self._standard[name]
+        return self._load(name)
+
+    def dispose(self) -> None:
+        """Break the cycles among scopes and classes, so that a program goes when it is let go of, not when garbage is
+        collected. Nothing can be asked of it afterwards."""
+        for module in self.files:
+            module.dispose()
 
     def find(self, importer: Module, level: int, name: str) -> Module | None:
         """What an import in ``importer`` gets: the source first, beside a script too, then the standard library."""

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 
 from cgx.indexer.names.cache import FactsCache
 from cgx.indexer.names.calls import Linker
+from cgx.indexer.names.facts import FileFacts
 from cgx.indexer.names.harvest import Harvest, harvest
 from cgx.indexer.names.link import FileAnswers, Sites
 from cgx.indexer.names.modules import Modules
@@ -41,14 +42,29 @@ class Program:
     faults: list[tuple[str, str]] = field(default_factory=list)
 
 
+class Session:
+    """What one run keeps from tree to tree: the cache, the standard library, and the facts of the tree before."""
+
+    def __init__(self, cache: FactsCache | None = None, keep: bool = False) -> None:
+        self.cache = cache or FactsCache()
+        self.standard = StandardLibrary(self.cache)
+        self._keep = keep
+        self._recent: dict[str, FileFacts] = {}
+
+    def load(self, tree: Tree, jobs: int = 0) -> Program:
+        """Facts and a linker, with no site answered yet."""
+        with without_gc():
+            found = harvest(tree, self.cache, jobs, self._recent)
+        if self._keep:
+            self._recent = {found.blobs[path]: facts for path, facts in found.files}
+        modules = Modules(found.files, source_roots(tree), self.standard)
+        linker = Linker(modules, self.standard)
+        return Program(found, modules, linker, Sites(linker), faults=list(found.faults))
+
+
 def load(tree: Tree, cache: FactsCache | None = None, jobs: int = 0) -> Program:
-    """Facts and a linker, with no site answered yet."""
-    own = cache or FactsCache()
-    with without_gc():
-        found = harvest(tree, own, jobs)
-    modules = Modules(found.files, source_roots(tree), StandardLibrary(own))
-    linker = Linker(modules)
-    return Program(found, modules, linker, Sites(linker), faults=list(found.faults))
+    """One tree's program, for a question or two."""
+    return Session(cache).load(tree, jobs)
 
 
 def link(program: Program) -> Program:

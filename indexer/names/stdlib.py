@@ -8,6 +8,7 @@ from pathlib import Path
 
 from cgx.indexer.names.cache import FactsCache
 from cgx.indexer.names.modules import Module
+from cgx.indexer.names.values import External, ExternalInstance, Values
 from cgx.indexer.source.base import blob_id
 
 # Modules whose names are published elsewhere.
@@ -57,13 +58,26 @@ def _place(folder: Path, name: str) -> Path | None:
 
 
 class StandardLibrary:
-    """Loads stub modules when they are first asked for; their facts are cached by content like any file's."""
+    """Loads stub modules when they are first asked for; their facts are cached by content like any file's.
+
+    What is found out about them holds for every program, so one library serves many; hence it also keeps the one object
+    that stands for each name outside.
+    """
 
     def __init__(self, cache: FactsCache) -> None:
         self._cache = cache
         self._folder = stub_folder()
+        self._modules: dict[str, Module | None] = {}
+        self.externals: dict[str, External] = {}
+        self.external_instances: dict[str, ExternalInstance] = {}
+        self.builtin_instances: dict[str, Values] = {}
 
     def __call__(self, name: str) -> Module | None:
+        if name not in self._modules:
+            self._modules[name] = self._load(name)
+        return self._modules[name]
+
+    def _load(self, name: str) -> Module | None:
         if self._folder is None or not name or not name.replace(".", "").replace("_", "").isalnum():
             return None
         place = _place(self._folder, name)

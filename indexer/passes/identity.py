@@ -12,11 +12,7 @@ from cgx.indexer.source.base import Tree
 
 def digest(parts: Iterable[str], size: int = 12) -> str:
     """A short digest of texts in order."""
-    total = hashlib.blake2b(digest_size=size)
-    for part in parts:
-        total.update(part.encode("utf-8", "surrogatepass"))
-        total.update(b"\0")
-    return total.hexdigest()
+    return hashlib.blake2b("\0".join(parts).encode("utf-8", "surrogatepass"), digest_size=size).hexdigest()
 
 
 def repository_id(tree: Tree) -> str:

@@ -42,6 +42,12 @@ class CommitTree(Tree):
         self._objects = ObjectReader(repository)
         self._repository = repository
 
+    def at(self, rev: str) -> CommitTree:
+        """Another commit of the same repository and folder. Raises UserError for an unknown revision."""
+        other = CommitTree(self._repository, self._repository.resolve(rev), self.prefix, self.name, Path(self.location))
+        other.repository_key, other.remote = self.repository_key, self.remote
+        return other
+
     def paths(self) -> list[str]:
         return self._paths
 
