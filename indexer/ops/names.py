@@ -10,7 +10,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Literal
 
-TORCH_VERSION = "2.9.0"
+TORCH_VERSION = "2.12.1"
 Kind = Literal["module", "class", "function", "dtype", "constant"]
 
 CONSTANTS: dict[str, float | None] = {

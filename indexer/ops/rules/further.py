@@ -213,3 +213,27 @@ def unpacked(call: Call) -> Value:
     device = data.device if isinstance(data, TensorValue) else None
     result = tensor((None, None, width), data.dtype if isinstance(data, TensorValue) else None, device)
     return result, tensor((None,), "int64", "cpu")
+
+
+def foreach(call: Call) -> Value:
+    """_foreach_X: a tensor for each of the list's; the form that ends in "_" changes them and gives nothing."""
+    if call.row.name.endswith("_"):
+        return None
+    members = need_list(call.get("tensors"))
+    norms = call.row.name.endswith(("norm", "max", "powsum"))
+    return [like(item, () if norms else item.shape) if isinstance(item, TensorValue) else TensorValue() for item in members]
+
+
+def shape_tensor(call: Call) -> Value:
+    """_shape_as_tensor(input): the sizes as a host tensor."""
+    shape = need_shape(call.tensor())
+    known = all(isinstance(extent, int) for extent in shape)
+    return tensor((len(shape),), "int64", "cpu", tuple(shape) if known and shape else None)
+
+
+def scanned(call: Call) -> Value:
+    """associative_scan(combine, xs, dim): like xs."""
+    given = call.get("xs")
+    if isinstance(given, TensorValue):
+        return like(given, given.shape)
+    return tuple(like(item, item.shape) if isinstance(item, TensorValue) else TensorValue() for item in need_list(given))

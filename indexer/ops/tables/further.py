@@ -7,6 +7,7 @@ from cgx.indexer.ops.rules import further as rules
 from cgx.indexer.ops.rules import linalg, pointwise, view
 from cgx.indexer.ops.rules.index import unchanged
 from cgx.indexer.ops.rules.pointwise import pointwise as elementwise
+from cgx.indexer.ops.rules.reduce import reduction, scan
 from cgx.indexer.ops.tables.copies import COPIES
 
 TM = "torch Tensor"
@@ -32,7 +33,23 @@ NATIVE_MHA = (
     "average_attn_weights=True, mask_type=None"
 )
 
+FOREACH = (
+    "abs acos add addcdiv addcmul asin atan ceil clamp_max clamp_min copy cos cosh div erf erfc exp expm1 floor frac lerp lgamma log log10 log1p "
+    "log2 max maximum minimum mul neg norm pow powsum reciprocal round rsqrt sigmoid sign sin sinh sqrt sub tan tanh trunc zero"
+)
+"""``torch._foreach_X``: one op over a list of tensors."""
+
 ROWS: list[OpRow] = [
+    *(row(f"_foreach_{name}{tail}", "torch", "tensors, *others", rules.foreach, "") for name in FOREACH.split() for tail in ("", "_")),
+    *(row(f"torch.masked.{name}", "", "input, dim=None, *, keepdim=False, dtype=None, mask=None", reduction(result), "f32[2,3], 1 -> f32[2]")
+      for name, result in (("sum", "sum"), ("mean", "float"), ("prod", "sum"), ("amax", "same"), ("amin", "same"), ("var", "float"), ("std", "float"),
+                           ("logsumexp", "float"))),
+    *(row(f"torch.masked.{name}", "", "input, dim, *, dtype=None, mask=None", scan("same"), "f32[2,3], 1 -> f32[2,3]")
+      for name in ("softmax", "log_softmax", "softmin", "cumsum", "cumprod")),
+    row("_shape_as_tensor", "torch", "input", rules.shape_tensor, "f32[2,3] -> i64[2]"),
+    row("_assert_async", "torch", "input, message=None", lambda call: None, ""),
+    row("torch._higher_order_ops.associative_scan.associative_scan", "", "combine_fn, xs, dim, reverse=False, combine_mode='pointwise'", rules.scanned, "",
+        aliases="torch._higher_order_ops.associative_scan"),
     *(row(f"torch.nn.init.{name}", "", signature, rules.filled_in, "", kind="query", inplace=True) for name, signature in INIT.items()),
     *(row(f"torch.nn.init.{name}", "", INIT[f"{name}_"], rules.filled_in, "", kind="query", inplace=True) for name in OLD_INIT),
     row("torch.nn.init.calculate_gain", "", "nonlinearity, param=None", rules.gain, "'relu' -> 1.4142135623730951", kind="query"),
