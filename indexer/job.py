@@ -18,7 +18,7 @@ from cgx.indexer.interpreter.trace import Trace
 from cgx.indexer.passes.fold.graph import GraphRows, fold
 from cgx.indexer.passes.fold.scope import built_step, innermost_step
 from cgx.indexer.passes.schedule import Schedule, schedule
-from cgx.indexer.source import Tree
+from cgx.indexer.source import Tree, parse
 
 Row = dict[str, Any]
 EMPTY_SCHEDULE: Row = {
@@ -99,9 +99,14 @@ def _read_launch(tree: Tree, envs: Sequence[Tree], request: JobRequest, outside:
 
     assert request.launch is not None
     plan = parse_launch(request.launch, tree, envs, request.sets)
+    _parses(tree, plan.script)
     trace = run_job(tree, list(envs), plan, _options(request))
     timing = _timing(trace, tree, request)
     rows = fold(trace, timing.step or innermost_step(trace), timing.graphs)
+    if not trace.incomplete and not any("path" in row for row in rows.modules):
+        raise UserError(
+            f"no model found: nothing that {request.launch!r} runs calls an nn.Module; give --env for a library that holds it, or see `cgx entrypoints`"
+        )
     header = _header(tree, request, outside, trace)
     header.update(launch=list(plan.words), job_type=timing.job_type)
     if timing.entrypoint is not None:
@@ -112,6 +117,16 @@ def _read_launch(tree: Tree, envs: Sequence[Tree], request: JobRequest, outside:
         header["mode"] = request.mode
     header["assumed"] = {**{name: plain(value) for name, value in plan.assumed.items()}, **header["assumed"]}
     return JobRows(_ordered(header), _graph(rows), _real(timing.rows), trace, list(plan.problems))
+
+
+def _parses(tree: Tree, script: str | None) -> None:
+    """Raise UserError where the script itself is no Python: whatever could be read of it would not be the job."""
+    data = tree.read(script) if script else None
+    if data is None or script is None:
+        return
+    parsed = parse(data, script)
+    if parsed.tree is None or parsed.partial:
+        raise UserError(f"{script} does not parse: {parsed.error}")
 
 
 def _timing(trace: Trace, tree: Tree, request: JobRequest) -> Schedule:
