@@ -106,6 +106,7 @@ def find_in_mro(cls: ClassValue, name: str, after: ClassValue | None = None) -> 
 
 
 OBJECT_METHODS = frozenset({"__setattr__", "__getattribute__", "__delattr__", "__init_subclass__"})
+CUSTOM_OP = frozenset({"register_fake", "register_autograd", "register_kernel", "register_vmap", "register_torch_dispatch"})
 PLAIN_BASES = frozenset({"object", "abc.ABC", "typing.Generic", "typing.Protocol", "typing_extensions.Protocol"})
 
 
@@ -306,6 +307,8 @@ def _function(interp: Interp, owner: FunctionValue, name: str, site: Site) -> Va
         return ast.get_docstring(owner.node) if not isinstance(owner.node, ast.Lambda) else None
     if name == "__wrapped__":
         return interp.raise_("AttributeError", "__wrapped__", site)
+    if name in CUSTOM_OP:
+        return Native(f"torch.library.CustomOpDef.{name}", lambda i, s, a, k: a[0] if a else Native(name, lambda i, s, a, k: a[0]))
     if name == "__get__":
         return Native("function.__get__", lambda i, s, a, k: BoundMethod(owner, a[0]) if a and a[0] is not None else owner)
     if name == "__closure__":

@@ -265,7 +265,7 @@ def _apply(interp: Interp, site: Site, args: Args, kwargs: Kwargs) -> Value:
     return owner
 
 
-@_method("zero_grad", "requires_grad_", "share_memory", "register_state_dict_hook", "register_load_state_dict_post_hook",
+@_method("zero_grad", "requires_grad_", "share_memory", "register_state_dict_hook", "register_state_dict_post_hook", "register_state_dict_pre_hook", "register_load_state_dict_post_hook",
          "_register_load_state_dict_pre_hook", "register_load_state_dict_pre_hook", "_register_state_dict_hook", "extra_repr",
          "register_full_backward_hook", "register_full_backward_pre_hook", "register_backward_hook", "set_extra_state",
          "reset_parameters", "__setstate__")  # fmt: skip

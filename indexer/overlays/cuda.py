@@ -164,6 +164,8 @@ for _place in PLACES:
 ENTRIES |= {
     "torch.accelerator.current_accelerator": current,
     "torch.get_device_module": device_module,
+    "torch._utils._get_available_device_type": lambda interp, site, args, kwargs: "cuda" if available(interp, site, args, kwargs) else None,
+    "torch._utils._get_device_module": device_module,
     "torch.Stream": stream,
     "torch.Event": event,
     f"{STREAM}.wait_stream": stream_method("wait_stream"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from cgx.indexer.interpreter.values import ByRank, ListValue, Opaque, Unknown, Value
+from cgx.indexer.interpreter.values import ByRank, DictValue, ListValue, Opaque, Unknown, Value
 from cgx.indexer.overlays.arguments import bind, items_of
 
 GROUP = "torch.distributed.ProcessGroup"
@@ -171,6 +171,19 @@ def mesh_flatten(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Va
     return Opaque(MESH, {"shape": (size,), "mesh_dim_names": (label,), "ndim": 1, "cgx.parallelism": purpose(label) or group_purpose(args[0])}, site.anchor)
 
 
+def mesh_unflatten(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    """``mesh._unflatten(dim, sizes, names)``: the dim becomes several."""
+    bound = bind("self dim mesh_sizes mesh_dim_names", args, kwargs)
+    whole, dim = bound["self"], bound.get("dim")
+    sizes, names = items_of(bound.get("mesh_sizes")), items_of(bound.get("mesh_dim_names"))
+    known = whole.attrs.get("mesh_dim_names") or ()
+    place = known.index(dim) if isinstance(dim, str) and dim in known else dim if isinstance(dim, int) else None
+    if sizes is None or names is None or place is None:
+        return interp.unknown(site.text, "unmodelled", site)
+    shape = whole.attrs.get("shape") or ()
+    return make_mesh((*shape[:place], *sizes, *shape[place + 1 :]), (*known[:place], *names, *known[place + 1 :]), site)
+
+
 def group_size(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
     return args[0].attrs.get("size", interp.world.size)
 
@@ -215,10 +228,14 @@ ENTRIES: dict[str, Any] = {
     f"{MESH}.get_rank": get_rank,
     f"{MESH}.get_coordinate": mesh_rank,
     f"{MESH}._flatten": mesh_flatten,
+    f"{MESH}._unflatten": mesh_unflatten,
     f"{GROUP}.size": group_size,
     f"{GROUP}.rank": get_rank,
 }
 for _name in ("init_process_group", "destroy_process_group", "is_initialized", "get_rank", "get_world_size", "new_group", "get_backend"):
     ENTRIES[f"{_D}.distributed_c10d.{_name}"] = ENTRIES[f"{_D}.{_name}"]
+MAKERS: dict[str, Any] = {
+    f"{_D}.Backend.default_device_backend_map": lambda interp: DictValue({"cpu": "gloo", "cuda": "nccl", "xpu": "xccl", "mps": "gloo"}),
+}
 BASES: dict[str, tuple[str, ...]] = {}
 __all__ = ["BASES", "ENTRIES", "GROUP", "MESH", "group_purpose", "purpose"]
