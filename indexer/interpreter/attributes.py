@@ -461,6 +461,8 @@ def _builtin(interp: Interp, owner: Value, kind: str, name: str, site: Site) -> 
         return External(kind)
     if kind == "tuple" and not hasattr(tuple, name) and name not in ("numel",):
         return interp.raise_("AttributeError", f"'tuple' object has no attribute {name!r}", site)
+    if kind == "str" and name == "value":
+        return owner  # a member of a StrEnum that was a dict's key
     if kind != "tuple" and not hasattr(owner, name):
         return interp.raise_("AttributeError", f"{kind!r} object has no attribute {name!r}", site)
     return BoundMethod(External(f"{kind}.{name}"), owner)

@@ -251,6 +251,9 @@ class Externals:
     def call_member(self: Any, qname: str, owner: Value, args: Args, kwargs: Kwargs, site: Site) -> Value:
         """A method by the qualified name of its class."""
         kind, _, name = qname.rpartition(".")
+        if qname == "tuple.__new__" and args:  # a user's subclass of tuple is kept as a plain one
+            found = self.iterate(args[-1], site)
+            return tuple(found) if isinstance(found, list) else self.unknown(site.text, "data", site)
         if kind in BUILTIN_KINDS:
             method = methods.METHODS.get(qname)
             if method is None and isinstance(owner, (str, bytes, int, float, bool, complex, range, tuple)):

@@ -166,7 +166,8 @@ def _parameters(interp: Interp, site: Site, args: Args, kwargs: Kwargs) -> Value
     owner = args[0]
     if not isinstance(owner, ModuleInstance):
         return interp.unknown(site.text, "unsupported", site)
-    return ListValue([value for _, value in named_parameters(interp, owner)], is_open(owner))
+    own = not _recurses(args, kwargs, 1)
+    return ListValue([value for name, value in named_parameters(interp, owner) if not own or name in owner.parameters], is_open(owner))
 
 
 @_method("named_parameters")
@@ -176,19 +177,27 @@ def _named_parameters(interp: Interp, site: Site, args: Args, kwargs: Kwargs) ->
         return interp.unknown(site.text, "unsupported", site)
     prefix = kwargs.get("prefix", args[1] if len(args) > 1 else "")
     head = f"{prefix}." if isinstance(prefix, str) and prefix else ""
-    return ListValue([(head + name, value) for name, value in named_parameters(interp, owner)], is_open(owner))
+    own = not _recurses(args, kwargs, 2)
+    found = [(head + name, value) for name, value in named_parameters(interp, owner) if not own or name in owner.parameters]
+    return ListValue(found, is_open(owner))
+
+
+def _recurses(args: Args, kwargs: Kwargs, place: int) -> bool:
+    """The argument ``recurse``, True where it is not given."""
+    return kwargs.get("recurse", args[place] if len(args) > place else True) is not False
 
 
 @_method("buffers")
 def _buffers(interp: Interp, site: Site, args: Args, kwargs: Kwargs) -> Value:
-    return ListValue([value for inner in modules_of(args[0]) for value in inner.buffers.values() if value is not None], is_open(args[0]))
+    inside = modules_of(args[0]) if _recurses(args, kwargs, 1) else [args[0]]
+    return ListValue([value for inner in inside for value in inner.buffers.values() if value is not None], is_open(args[0]))
 
 
 @_method("named_buffers")
 def _named_buffers(interp: Interp, site: Site, args: Args, kwargs: Kwargs) -> Value:
     found = [
         (f"{path}.{name}" if path else name, value)
-        for path, inner in named_modules(args[0])
+        for path, inner in (named_modules(args[0]) if _recurses(args, kwargs, 2) else [("", args[0])])
         for name, value in inner.buffers.items()
         if value is not None
     ]

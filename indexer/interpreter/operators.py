@@ -423,6 +423,8 @@ def equality(interp: Interp, left: Value, right: Value) -> bool | None:
         return True
     if isinstance(left, Unknown) or isinstance(right, Unknown):
         return None
+    if isinstance(left, Instance) != isinstance(right, Instance):  # a member of a StrEnum equals its text
+        left, right = interp.plain(left), interp.plain(right)
     if isinstance(left, ListValue | tuple) and isinstance(right, ListValue | tuple):
         if isinstance(left, tuple) != isinstance(right, tuple):
             return False
