@@ -579,7 +579,9 @@ def _pure(name: str) -> Handler:
 
 
 def _id(interp: Interp, site: Site, args: Args, kwargs: Kwargs) -> Value:
-    return Opaque("builtins.id", {"of": args[0]})
+    """The same object for the same value: it holds the value, so that no other takes its id."""
+    found: Value = interp._made.setdefault(f"id:{id(args[0])}", Opaque("builtins.id", {"of": args[0]}))
+    return found
 
 
 def _print(interp: Interp, site: Site, args: Args, kwargs: Kwargs) -> Value:

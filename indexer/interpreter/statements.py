@@ -298,7 +298,7 @@ def assert_(interp: Interp, node: ast.Assert, frame: Frame) -> Signal:
     truth = interp.truth_at(test, site)
     if truth is False and not isinstance(test, ByRank | Alternatives):
         error = Raised(External("AssertionError"), site.anchor, site.text)
-        if frame.handled or interp.guarded or interp.forward_depth:
+        if frame.handled or interp.forward_depth:
             raise error
         interp.note_raise(error, "assert")  # the launched job is taken to run: what we read differs from what it sees
     if truth is None:
