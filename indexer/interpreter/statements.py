@@ -156,6 +156,7 @@ def undecided(interp: Interp, node: ast.If, test: Value, frame: Frame) -> Signal
         frame.early_exit = True
     if leaves[0] == CONTINUE or leaves[0] == BREAK:
         merge(interp, one_changes, two_changes, text, frame)
+        interp.narrow(node.test, leaves is outcomes[1], frame)  # what the rest of the round may count on
     else:
         interp.trail.apply(stays[2])
         interp.assume_rest(test, leaves is outcomes[1], frame)
