@@ -5,10 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from cgx.indexer.names.attributes import Attributes
-from cgx.indexer.names.evaluate import UNKNOWN_VALUES
+from cgx.indexer.names.base import UNKNOWN_VALUES
 from cgx.indexer.names.facts import Expr
 from cgx.indexer.names.values import (
-    ANY,
     NONE,
     Callback,
     Class,
@@ -213,6 +212,3 @@ def _dotted(expr: Expr) -> str:
         return str(expr[1])
     base = _dotted(expr[1]) if expr[0] == "a" else ""
     return f"{base}.{expr[2]}" if base else ""
-
-
-__all__ = ["ANY", "Annotations"]

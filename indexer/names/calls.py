@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from cgx.indexer.names.attributes import MODULE
+from cgx.indexer.names.base import UNKNOWN_VALUES, informative
 from cgx.indexer.names.containers import Containers
-from cgx.indexer.names.evaluate import UNKNOWN_VALUES, informative
 from cgx.indexer.names.facts import Expr
 from cgx.indexer.names.rules import built_by_config
 from cgx.indexer.names.special import SPECIAL
@@ -38,7 +38,7 @@ Keywords = tuple[tuple[str, Expr], ...]
 class Linker(Containers):
     """The whole evaluator."""
 
-    def call(self, value: Any, scope: Scope | None, args: tuple[Expr, ...], keywords: Any) -> Values:  # type: ignore[override]
+    def call(self, value: Any, scope: Scope | None, args: tuple[Expr, ...], keywords: Any) -> Values:
         if self.depth > 60:
             return UNKNOWN_VALUES
         self.depth += 1

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from cgx.indexer.names.annotations import Annotations
-from cgx.indexer.names.evaluate import UNKNOWN_VALUES
+from cgx.indexer.names.base import UNKNOWN_VALUES
 from cgx.indexer.names.facts import Expr
 from cgx.indexer.names.values import (
     ANY,
@@ -101,8 +101,8 @@ class Containers(Annotations):
             return union(value.items)
         if kind is Mapping:
             if key[0] == "s":
-                return value.get(key[1]) or value.any_value
-            return value.values
+                return value.get(key[1]) or value.any_value  # type: ignore[no-any-return]
+            return value.values  # type: ignore[no-any-return]
         if kind is ExternalInstance:
             if self.is_tensor(value):
                 return self.tensor()

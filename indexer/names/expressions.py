@@ -57,7 +57,7 @@ class ExpressionReader(State):
         return ("a", self.read(node.value), node.attr)
 
     def _constant(self, node: ast.Constant) -> Expr:
-        value = node.value
+        value: Any = node.value
         kind = type(value)
         if kind is str:
             return ("s", value) if len(value) <= MAX_STRING else _STR

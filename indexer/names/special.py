@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from cgx.indexer.names.evaluate import UNKNOWN_VALUES
+from cgx.indexer.names.base import UNKNOWN_VALUES
 from cgx.indexer.names.facts import Expr
 from cgx.indexer.names.values import (
     NONE,

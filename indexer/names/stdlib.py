@@ -42,7 +42,9 @@ def common_stubs() -> list[tuple[str, bytes]]:
     """Path and bytes of the common stubs."""
     folder = stub_folder()
     found = []
-    for name in COMMON if folder is not None else ():
+    if folder is None:
+        return []
+    for name in COMMON:
         place = _place(folder, name)
         if place is not None:
             found.append((place.name, place.read_bytes()))
