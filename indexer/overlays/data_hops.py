@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import ast
 from typing import Any
 
+from cgx.indexer.interpreter.trace import Event, ScopeNode
 from cgx.indexer.interpreter.values import MISSING, FunctionValue, Instance, ListValue, Opaque, Value
 from cgx.model.anchors import Anchor
 
@@ -12,8 +14,39 @@ NESTED = ("dataset", "datasets")
 
 def function_anchor(function: Value) -> Anchor | None:
     """Where a user's method stands."""
-    func = getattr(function, "func", function)
-    return Anchor(func.path, func.symbol, func.node.lineno) if isinstance(func, FunctionValue) else None
+    func = callable_of(function)
+    return Anchor(func.path, func.symbol, func.node.lineno) if func is not None else None
+
+
+def first_statement(function: Value) -> Anchor | None:
+    """Where the work of a user's function begins: its first statement that does something."""
+    found = callable_of(function)
+    if found is None:
+        return None
+    for node in found.node.body if isinstance(found.node.body, list) else []:
+        if not isinstance(node, ast.Delete | ast.Pass) and not (isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)):
+            return Anchor(found.path, found.symbol, node.lineno)
+    return Anchor(found.path, found.symbol, found.node.lineno)
+
+
+def callable_of(function: Value) -> FunctionValue | None:
+    """The function behind a method, a partial, or an object with ``__call__``."""
+    if isinstance(function, Instance):
+        function = function.cls.lookup("__call__")
+    while function is not None and not isinstance(function, FunctionValue):
+        function = getattr(function, "func", None)
+    return function
+
+
+def events_inside(scope: ScopeNode) -> list[dict[str, Any]]:
+    """Hops that were seen while one element was evaluated: files opened, maps of memory, streams read."""
+    rows: list[dict[str, Any]] = []
+    for node in scope.walk():
+        if isinstance(node, Event) and node.kind == "data" and node.data.get("hop"):
+            row = {"hop": node.data["hop"], "by": node.data.get("by", ""), "anchor": node.anchor}
+            if row not in rows:
+                rows.append(row)
+    return rows
 
 
 def dataset_hops(dataset: Value, fallback: Anchor | None) -> list[dict[str, Any]]:

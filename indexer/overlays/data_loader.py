@@ -12,6 +12,7 @@ from typing import Any
 from cgx.indexer.interpreter.trace import Event, ScopeNode
 from cgx.indexer.interpreter.values import MISSING, Instance, ListValue, Native, Opaque, Sequence, Unknown, Value
 from cgx.indexer.overlays.arguments import bind, flag, items_of
+from cgx.indexer.overlays.data_hops import dataset_hops, events_inside
 from cgx.indexer.overlays.data_values import collated, pinned
 
 AUTHOR = "overlays.data_loader"
@@ -47,8 +48,10 @@ def iterate(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value])
     if not isinstance(loader, Opaque):
         return loader  # an iterator already
     workers = workers_of(loader)
-    with interp.inside(ScopeNode(anchor=site.anchor, text=site.text, qname=WORKER, data={"workers": workers, "loader": loader.anchor})):
+    scope = ScopeNode(anchor=site.anchor, text=site.text, qname=WORKER, data={"workers": workers, "loader": loader.anchor})
+    with interp.inside(scope):
         batch = one_batch(interp, loader, site)
+    loader.attrs["cgx.seen"] = events_inside(scope)
     pin = flag(loader.attrs.get("pin_memory"))
     if pin and interp.flags.get("accelerator", "cuda") == "cuda":
         pinned(batch)
@@ -162,8 +165,6 @@ def sized(interp: Any, value: Value, site: Any) -> Value:
 
 def hops(loader: Opaque) -> list[dict[str, Any]]:
     """The hops of one batch in order, as rows of ``data_path`` without anchors' text (``anchor`` is an Anchor)."""
-    from cgx.indexer.overlays.data_hops import dataset_hops
-
     attrs, workers = loader.attrs, workers_of(loader)
     runs: dict[str, Any] = {"workers": workers, "asynchronous": None if workers is None else workers > 0,
                             "blocks_step": None if workers is None else workers == 0}  # fmt: skip
@@ -176,7 +177,11 @@ def hops(loader: Opaque) -> list[dict[str, Any]]:
     ]  # fmt: skip
     if getattr(attrs.get("dataset"), "qname", "").endswith("IterableDataset"):
         rows = []
-    rows += [{**row, **runs} for row in dataset_hops(attrs.get("dataset"), loader.anchor)]
+    seen = attrs.get("cgx.seen") or []
+    inside = dataset_hops(attrs.get("dataset"), loader.anchor)
+    if any(row["hop"] == "read" for row in seen):  # the data set's own reads stand for the guess that it reads
+        inside = [*seen, *(row for row in inside if row["hop"] != "read")]
+    rows += [{**row, **runs} for row in inside]
     custom = attrs.get("collate_fn")
     name = "default_collate" if custom is None else getattr(custom, "qname", "") or "collate_fn"
     rows.append({"hop": "collate", "by": name, "anchor": loader.anchor, **runs})

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from cgx.indexer.interpreter.values import DictValue, Opaque, Sequence, Value
+from cgx.indexer.interpreter.values import DictValue, Native, Opaque, Sequence, Value
 from cgx.indexer.overlays.arguments import argument_text, bind, flag
 
 AUTHOR = "overlays.hf_datasets"
@@ -60,8 +60,16 @@ def two(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> 
 
 def iterate(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
     held = args[0]
-    interp.event("data", site, author=AUTHOR, hop="read", by=held.attrs["cgx.hops"][0]["by"] if held.attrs.get("cgx.hops") else held.qname)
-    return Sequence(element(interp, site), interp.unknown(f"len({held.name or 'dataset'})", "data", site, hint="int"), held.qname, site.anchor)
+    if not isinstance(held, Opaque):
+        return held
+    by = held.attrs["cgx.hops"][0]["by"] if held.attrs.get("cgx.hops") else held.qname
+
+    def advance(i: Any, at: Any, a: list[Value], k: dict[str, Value]) -> Value:
+        i.event("data", at, author=AUTHOR, hop="read", by=by)
+        return element(i, at)
+
+    count = interp.unknown(f"len({held.name or 'dataset'})", "data", site, hint="int")
+    return Sequence(element(interp, site), count, "datasets.iterator", site.anchor, {"on_next": Native("datasets.iterator.__next__", advance)})
 
 
 def length(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
@@ -93,6 +101,10 @@ ENTRIES: dict[str, Any] = {
     "datasets.DatasetDict.filter": mapped("filter"),
     "datasets.DatasetDict.shuffle": mapped("shuffle"),
     f"{DATASET}.train_test_split": two,
+    "datasets.distributed.split_dataset_by_node": same,
+    f"{STREAM}.set_epoch": lambda interp, site, args, kwargs: None,
+    f"{STREAM}.state_dict": lambda interp, site, args, kwargs: Opaque("datasets.state", {}, site.anchor),
+    f"{STREAM}.load_state_dict": lambda interp, site, args, kwargs: None,
     WEB: web,
     f"{WEB}.shuffle": web_step("sample"),
     f"{WEB}.decode": web_step("decode"),

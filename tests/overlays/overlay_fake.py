@@ -71,6 +71,9 @@ class Interp:
         assert handler is not None, f"{obj.qname}.{name}"
         return handler(self, site(text, line), [obj, *args], kwargs)
 
+    def attempt(self, run: Any) -> Any:
+        return run()
+
     def emit(self, node: Node) -> None:
         self.stack[-1].children.append(node)
 

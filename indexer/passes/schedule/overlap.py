@@ -34,8 +34,8 @@ def loader_rows(run: Run, spot: Spot) -> list[dict[str, Any]]:
     joined = str(loop.anchor if loop is not None else spot.anchor)
     evaluates = run.phases.of(spot) == "evaluation"
     step = "the evaluation's forwards" if evaluates else "the step"
-    anchor = str(loader.anchor or spot.anchor)
-    rows.append({"what": "reading, transforming and collating later batches", "with": step, "mechanism": "worker processes",
+    anchor = str(data.get("prefetch") or loader.anchor or spot.anchor)
+    rows.append({"what": "reading, transforming and collating later batches", "with": step, "mechanism": data.get("mechanism", "worker processes"),
                  "joined_at": joined, "code_anchor": anchor})  # fmt: skip
     if any(hop["hop"] == "pin" for hop in data.get("hops", [])):
         rows.append({"what": "pinning later batches", "with": step, "mechanism": "pin_memory thread", "joined_at": joined, "code_anchor": anchor})
