@@ -4,9 +4,9 @@
 // param: old commit = previous  the earlier commit
 // param: new commit  the later commit
 // returns: symbol string, label string, anchor string
-MATCH (:Commit {id: $old})-[:HAS]->(:File)-[:DEFINES]->(x)
-WITH collect(DISTINCT x.qname) AS had
-MATCH (:Commit {id: $new})-[:HAS]->(:File)-[:DEFINES]->(y)
-WHERE NOT y.qname IN had
+MATCH (o:Commit {id: $old}), (n:Commit {id: $new})-[:HAS]->(f:File)
+WHERE NOT EXISTS { MATCH (o)-[:HAS]->(f) }
+MATCH (f)-[:DEFINES]->(y)<-[:DEFINED_BY]-(s:Symbol)
+WHERE NOT EXISTS { MATCH (s)-[:DEFINED_BY]->(z)<-[:DEFINES]-(d:File)<-[:HAS]-(o) }
 RETURN y.qname AS symbol, labels(y)[0] AS label, y.anchor AS anchor
 ORDER BY symbol, anchor

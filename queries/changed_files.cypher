@@ -5,16 +5,15 @@
 // param: new commit  the later commit
 // returns: path string, change string
 CALL {
-MATCH (:Commit {id: $old})-[:HAS]->(f:File)
-WITH collect(f.path) AS before, collect(f.id) AS had
-MATCH (:Commit {id: $new})-[:HAS]->(g:File)
-WHERE NOT g.id IN had
-RETURN g.path AS path, CASE WHEN g.path IN before THEN 'changed' ELSE 'added' END AS change
+MATCH (o:Commit {id: $old}), (n:Commit {id: $new})-[:HAS]->(g:File)
+WHERE NOT EXISTS { MATCH (o)-[:HAS]->(g) }
+OPTIONAL MATCH (f:File {path: g.path})<-[:HAS]-(o)
+RETURN g.path AS path, CASE WHEN f IS NULL THEN 'added' ELSE 'changed' END AS change
 UNION
-MATCH (:Commit {id: $new})-[:HAS]->(g:File)
-WITH collect(g.path) AS after
-MATCH (:Commit {id: $old})-[:HAS]->(f:File)
-WHERE NOT f.path IN after
+MATCH (n:Commit {id: $new}), (o:Commit {id: $old})-[:HAS]->(f:File)
+WHERE NOT EXISTS { MATCH (n)-[:HAS]->(f) }
+OPTIONAL MATCH (g:File {path: f.path})<-[:HAS]-(n)
+WITH f, g WHERE g IS NULL
 RETURN f.path AS path, 'removed' AS change
 }
 RETURN path, change

@@ -4,10 +4,12 @@
 // param: old commit = previous  the earlier commit
 // param: job job  the job at the later commit
 // returns: symbol string, entries int, anchor string
-MATCH (:Commit {id: $old})-[:HAS]->(:File)-[:DEFINES]->(v:Function)
-WITH collect(v.id) AS had, collect(v.qname + ' ' + coalesce(v.exact, v.id)) AS bodies
-MATCH (j:Job {id: $job})-[:HAS_ENTRY]->(e)-[:RUNS_AT]->(s:Symbol)-[:DEFINED_BY]->(f:Function)
-MATCH (f)<-[:DEFINES]-(:File)<-[:HAS]-(:Commit)<-[:OF]-(j)
-WHERE NOT f.id IN had AND NOT f.qname + ' ' + coalesce(f.exact, f.id) IN bodies
-RETURN s.qname AS symbol, count(DISTINCT e) AS entries, f.anchor AS anchor
+MATCH (o:Commit {id: $old}), (j:Job {id: $job})-[:OF]->(n:Commit)
+MATCH (j)-[:HAS_ENTRY]->(e)-[:RUNS_AT]->(s:Symbol)
+WITH o, n, s, count(DISTINCT e) AS entries
+MATCH (s)-[:DEFINED_BY]->(f:Function)<-[:DEFINES]-(d:File)<-[:HAS]-(n)
+WHERE NOT EXISTS { MATCH (o)-[:HAS]->(d) }
+OPTIONAL MATCH (s)-[:DEFINED_BY]->(g:Function {exact: f.exact})<-[:DEFINES]-(b:File)<-[:HAS]-(o)
+WITH s, f, entries, g WHERE g IS NULL
+RETURN s.qname AS symbol, entries, f.anchor AS anchor
 ORDER BY symbol, anchor

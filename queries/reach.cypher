@@ -5,9 +5,62 @@
 // param: symbol string  qualified name of the function
 // returns: calls int, reached string
 // note: Six calls deep; the Python graph (`cgx.open(...).graph(["CALLS", "DEFINED_BY"])`) has no such bound.
-MATCH (:Commit {id: $commit})-[:HAS]->(:File)-[:DEFINES]->(f:Function)
-WITH collect(f.id) AS held
-MATCH p = (a:Symbol {qname: $symbol})-[:CALLS|DEFINED_BY*2..12]->(b)
-WHERE b.line IS NULL AND all(n IN nodes(p) WHERE n.line IS NULL OR n.id IN held)
-RETURN min(length(p) / 2) AS calls, b.qname AS reached
+MATCH (s:Symbol {qname: $symbol})
+WITH s, 0 AS calls
+CALL (s, calls) {
+  WITH s, calls WHERE calls = 0
+  MATCH (s)-[:DEFINED_BY]->(f:Function)<-[:DEFINES]-(d:File)<-[:HAS]-(c:Commit {id: $commit})
+  MATCH (f)-[:CALLS]->(t)
+  RETURN DISTINCT t, 1 AS n
+  UNION
+  RETURN s AS t, calls AS n
+}
+WITH t AS s, min(n) AS calls
+CALL (s, calls) {
+  WITH s, calls WHERE calls = 1
+  MATCH (s)-[:DEFINED_BY]->(f:Function)<-[:DEFINES]-(d:File)<-[:HAS]-(c:Commit {id: $commit})
+  MATCH (f)-[:CALLS]->(t)
+  RETURN DISTINCT t, 2 AS n
+  UNION
+  RETURN s AS t, calls AS n
+}
+WITH t AS s, min(n) AS calls
+CALL (s, calls) {
+  WITH s, calls WHERE calls = 2
+  MATCH (s)-[:DEFINED_BY]->(f:Function)<-[:DEFINES]-(d:File)<-[:HAS]-(c:Commit {id: $commit})
+  MATCH (f)-[:CALLS]->(t)
+  RETURN DISTINCT t, 3 AS n
+  UNION
+  RETURN s AS t, calls AS n
+}
+WITH t AS s, min(n) AS calls
+CALL (s, calls) {
+  WITH s, calls WHERE calls = 3
+  MATCH (s)-[:DEFINED_BY]->(f:Function)<-[:DEFINES]-(d:File)<-[:HAS]-(c:Commit {id: $commit})
+  MATCH (f)-[:CALLS]->(t)
+  RETURN DISTINCT t, 4 AS n
+  UNION
+  RETURN s AS t, calls AS n
+}
+WITH t AS s, min(n) AS calls
+CALL (s, calls) {
+  WITH s, calls WHERE calls = 4
+  MATCH (s)-[:DEFINED_BY]->(f:Function)<-[:DEFINES]-(d:File)<-[:HAS]-(c:Commit {id: $commit})
+  MATCH (f)-[:CALLS]->(t)
+  RETURN DISTINCT t, 5 AS n
+  UNION
+  RETURN s AS t, calls AS n
+}
+WITH t AS s, min(n) AS calls
+CALL (s, calls) {
+  WITH s, calls WHERE calls = 5
+  MATCH (s)-[:DEFINED_BY]->(f:Function)<-[:DEFINES]-(d:File)<-[:HAS]-(c:Commit {id: $commit})
+  MATCH (f)-[:CALLS]->(t)
+  RETURN DISTINCT t, 6 AS n
+  UNION
+  RETURN s AS t, calls AS n
+}
+WITH t AS s, min(n) AS calls
+WITH s, calls WHERE calls > 0
+RETURN calls, s.qname AS reached
 ORDER BY calls, reached

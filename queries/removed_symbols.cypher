@@ -4,9 +4,9 @@
 // param: old commit = previous  the earlier commit
 // param: new commit  the later commit
 // returns: symbol string, label string, anchor string
-MATCH (:Commit {id: $new})-[:HAS]->(:File)-[:DEFINES]->(x)
-WITH collect(DISTINCT x.qname) AS have
-MATCH (:Commit {id: $old})-[:HAS]->(:File)-[:DEFINES]->(y)
-WHERE NOT y.qname IN have
+MATCH (o:Commit {id: $new}), (n:Commit {id: $old})-[:HAS]->(f:File)
+WHERE NOT EXISTS { MATCH (o)-[:HAS]->(f) }
+MATCH (f)-[:DEFINES]->(y)<-[:DEFINED_BY]-(s:Symbol)
+WHERE NOT EXISTS { MATCH (s)-[:DEFINED_BY]->(z)<-[:DEFINES]-(d:File)<-[:HAS]-(o) }
 RETURN y.qname AS symbol, labels(y)[0] AS label, y.anchor AS anchor
 ORDER BY symbol, anchor

@@ -6,15 +6,9 @@ from collections.abc import Iterator
 
 import pytest
 import sample
+from wiped import neo4j_store
 
 from cgx.store import Store, open_store
-
-
-def neo4j_store(url: str) -> Store:
-    store = open_store(url, sample.REPO)
-    with store._driver.session(database=store._database) as session:
-        session.run("MATCH (n) CALL (n) { DETACH DELETE n } IN TRANSACTIONS OF 5000 ROWS").consume()
-    return store
 
 
 @pytest.fixture(params=["embedded", pytest.param("neo4j", marks=pytest.mark.neo4j)])

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import signal
+import threading
+import time
+
 import pytest
 import sample
 
@@ -47,3 +52,27 @@ def test_constraints_and_indexes_are_there(neo4j_url):
 def test_reading_makes_nothing(neo4j_url):
     with open_store(neo4j_url, "r", read_only=True) as store, pytest.raises(StoreError, match="for reading only"):
         store.write(sample.full_delta())
+
+
+@pytest.mark.neo4j
+def test_ctrl_c_stops_a_statement_on_the_server(neo4j_url):
+    with open_store(neo4j_url, "r") as store:
+        store.write(sample.full_delta())
+        threading.Timer(1.0, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
+        start = time.monotonic()
+        with pytest.raises(KeyboardInterrupt):
+            store.run(
+                "MATCH (a), (b), (c), (d), (e) WHERE a.id + b.id + c.id + d.id + e.id = '' RETURN count(*) AS n",
+                timeout=60,
+            )
+        assert time.monotonic() - start < 15
+        assert store.run("RETURN 1 AS one").rows == [(1,)]
+
+
+@pytest.mark.neo4j
+def test_explain_gives_the_servers_plan(neo4j_url):
+    with open_store(neo4j_url, "r") as store:
+        assert any(
+            "NodeUniqueIndexSeek" in line or "NodeIndexSeek" in line
+            for line in store.explain("MATCH (c:Commit {id: $c}) RETURN c.id AS id", {"c": ""})
+        )

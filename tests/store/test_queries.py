@@ -59,7 +59,7 @@ def test_rows_of_the_embedded_store(embedded: Store, name: str):
 
 @pytest.mark.neo4j
 def test_neo4j_gives_the_same_rows(neo4j_url):
-    from conftest import neo4j_store
+    from wiped import neo4j_store
 
     with neo4j_store(neo4j_url) as store:
         store.write(sample.full_delta())

@@ -34,6 +34,12 @@ LOCK_WAIT = 10.0  # seconds to wait for another writer
 
 _READS_FILES = "LoadCsv"  # the operator of LOAD CSV in a plan: a query may read the graph, not the disk
 
+WRONG_PASSES = ["fuse_match_return_aggregate"]
+WRONG_WITH_OPTIONAL = ["fuse_match_with_aggregate", "fuse_match_with_aggregate_top_k", "fuse_optional_match_aggregate"]
+"""Passes of kglite 0.21's optimiser that give wrong counts, and are left out: the first forgets the properties of an unnamed
+node (``(:Commit {id: $c})-[:HAS]->(:File)-[:DEFINES]->(f) RETURN count(f)``), the others drop rows of OPTIONAL MATCH. Without
+them 90,000 random statements agreed with the unoptimised engine; ``tests/store/test_optimiser.py`` repeats a part of that."""
+
 kglite.set_query_warning_policy("silent")
 
 
@@ -119,8 +125,7 @@ class EmbeddedStore:
         try:
             _refuse_files(self._graph, cypher, params)
             with self._locked():
-                view = self._graph.cypher(cypher, params=dict(params or {}), timeout_ms=max(1, int(seconds * 1000)))
-                rows = convert(view, limit)
+                rows = convert(self._cypher(cypher, params or {}, timeout_ms=max(1, int(seconds * 1000))), limit)
         except kglite.ReadOnlyError as error:
             raise QueryError("the statement writes; statements given to cgx are read-only") from error
         except kglite.CypherTimeoutError as error:
@@ -161,12 +166,16 @@ class EmbeddedStore:
         return {row[0] for part in chunks(ids, BATCH) for row in self._read(statement, {"ids": part})}
 
     def _read(self, statement: str, params: Mapping[str, Any]) -> list[tuple[Any, ...]]:
-        view: Any = self._graph.cypher(statement, params=dict(params), timeout_ms=0)
+        view = self._cypher(statement, params, timeout_ms=0)
         columns = view.columns
         return [tuple(row[name] for name in columns) for row in view]
 
     def _execute(self, statement: str, params: Mapping[str, Any]) -> None:
-        self._graph.cypher(statement, params=dict(params), timeout_ms=0)
+        self._cypher(statement, params, timeout_ms=0)
+
+    def _cypher(self, statement: str, params: Mapping[str, Any], timeout_ms: int) -> Any:
+        wrong = WRONG_PASSES + WRONG_WITH_OPTIONAL if "optional" in statement.lower() else WRONG_PASSES
+        return self._graph.cypher(statement, params=dict(params), timeout_ms=timeout_ms, disabled_passes=wrong)
 
     @contextlib.contextmanager
     def _changing(self) -> Iterator[None]:

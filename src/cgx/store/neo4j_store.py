@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import time
+import uuid
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, LiteralString
 
@@ -156,16 +157,27 @@ class Neo4jStore:
     @contextlib.contextmanager
     def _reading(self, seconds: float) -> Iterator[neo4j.Transaction]:
         """An explicit read transaction with a timeout that is always rolled back."""
+        tag = uuid.uuid4().hex
         session = self._driver.session(database=self._database, default_access_mode=neo4j.READ_ACCESS)
-        transaction = session.begin_transaction(timeout=seconds)
+        transaction = session.begin_transaction(timeout=seconds, metadata={"cgx": tag})
         try:
             yield transaction
         except KeyboardInterrupt:
-            transaction.cancel()  # close the connection: waiting for the answer is what was interrupted
+            self._terminate(tag)  # else closing would wait for the answer
             raise
         finally:
-            transaction.close()
-            session.close()
+            with contextlib.suppress(Neo4jError, DriverError):
+                transaction.close()
+            with contextlib.suppress(Neo4jError, DriverError):
+                session.close()
+
+    def _terminate(self, tag: str) -> None:
+        """Stop the transaction with this tag from another connection."""
+        with contextlib.suppress(Neo4jError, DriverError):
+            running = self._read("SHOW TRANSACTIONS YIELD transactionId, metaData RETURN transactionId, metaData", {})
+            for id_, data in running:
+                if data.get("cgx") == tag:
+                    self._execute("TERMINATE TRANSACTIONS $id", {"id": id_})
 
     def _refuse(self, transaction: neo4j.Transaction, cypher: str, params: Mapping[str, Any] | None) -> None:
         """Refuse what the server's planner says is more than reading the graph."""
