@@ -364,3 +364,11 @@ def test_a_part_that_runs_beside_its_models_own_call_stands_under_that_call():
     assert [row["level"] for row in rows.modules] == ["model", "layer", "layer"]
     loss = by_path(rows)["loss"]
     assert loss["parent"] == rows.modules[0]["id"] and loss.get("runs") is None and loss["order"] == 1
+
+
+def test_a_call_that_is_the_same_as_one_outside_the_step_is_read_all_the_same():
+    net = module("Net", fc=linear(4, 4), idle=linear(4, 2))
+    before = call(net, call(net.children["fc"]))
+    rows = folded(net, call(net, same_as=before))
+    assert by_path(rows)["fc"]["order"] == 0 and "runs" not in by_path(rows)["fc"]
+    assert by_path(rows)["idle"]["runs"] is False

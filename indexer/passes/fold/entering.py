@@ -63,30 +63,22 @@ class Entering:
             frm = None if caller is None else self._tree.relative(caller, self._tree.parent(module))
             self._entries[id(module)].append(Entry(path[depth:], does, frm, (context, place(call.recompute)), call))
             depth -= 1
-        if call.same_as is None:
+        first = earliest(call)
+        if first is call:
             self.add(call.children, call.module)
-            return
-        first = call.same_as
-        while first.same_as is not None:
-            first = first.same_as
-        if id(first) not in self._seen:  # the earlier call is no part of what is folded: this one stands for it
+        elif id(first) not in self._seen:  # the call that this one is the same as is no part of the step
             self._seen.add(id(first))
-            if first.module is call.module:
-                self.add(call.children, call.module)
-            else:
-                self.children(call)
+            self.add(self.children(call), call.module)
 
     def of(self, module: ModuleInstance) -> list[Entry]:
         return self._entries.get(id(module), [])
 
     def children(self, call: ModuleCall) -> list[Node]:
         """The body of a call, with the modules that it itself calls."""
-        first = call.same_as
-        if first is None:
+        first = earliest(call)
+        if first is call:
             return call.children
         if id(call) not in self._copied:
-            while first.same_as is not None:
-                first = first.same_as
             body = [self._copy(node, first.module, call.module) for node in first.children]
             self._copied[id(call)] = body
             if first.module is not call.module:
@@ -106,3 +98,10 @@ class Entering:
         if isinstance(node, CallNode | ScopeNode | BranchNode):
             return replace(node, children=children)
         return node
+
+
+def earliest(call: ModuleCall) -> ModuleCall:
+    """The call whose children stand for this one's; itself where they are its own."""
+    while call.same_as is not None:
+        call = call.same_as
+    return call

@@ -22,10 +22,11 @@ OUTSIDE = frozenset({"missing-file", "missing-module", "environment", "unresolve
 def gaps(drafts: Sequence[Draft], trace: Trace) -> Iterator[Open]:
     """Modules that run but show nothing, shapes that end at an op, parameters of unknown size, conditions left open."""
     entries = [draft for root in drafts for draft in root.walk()]
-    listed: set[tuple[str, str]] = set()
+    listed: set[tuple[str, str, int]] = set()
     for draft in entries:
         for item in _of(draft):
-            key = (item.field, str(item.anchor))
+            owner = item.entry if item.field in ("children", "repeat.count") else None
+            key = (item.field, str(item.anchor), id(owner))
             if key not in listed:
                 listed.add(key)
                 yield item

@@ -69,7 +69,12 @@ def _stand_in(owner: ModuleInstance, children: list[Node]) -> ModuleCall:
 
 def under_their_models(roots: list[Draft]) -> list[Draft]:
     """Parts that run beside their model's own call (its loss, a projection head) stand under that call's entry."""
-    called = {id(draft.module): draft for root in roots for draft in root.walk() if _is_model(draft) and draft.runs is not False}
+    called = {
+        id(draft.module): draft
+        for root in roots
+        for draft in root.walk()
+        if _is_model(draft) and draft.runs is not False
+    }
     return _joined(roots, called)
 
 
