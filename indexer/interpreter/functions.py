@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 MAX_DEPTH = 400  # nested calls of source functions
 MAX_SAME = 40  # nested calls of one function
+MAX_BLIND = 4  # the same inside a loop whose count is not known: nothing there says where the recursion ends
 
 
 def make_function(interp: Interp, node: Any, frame: Frame, name: str) -> FunctionValue:
@@ -114,7 +115,8 @@ def bind_arguments(interp: Interp, func: FunctionValue, args: list[Value], kwarg
 
 
 def call_function(interp: Interp, func: FunctionValue, args: list[Value], kwargs: dict[str, Value], site: Site) -> Value:
-    if interp.depth >= MAX_DEPTH or interp.active.get(id(func.node), 0) >= MAX_SAME:
+    nested = interp.active.get(id(func.node), 0)
+    if interp.depth >= MAX_DEPTH or nested >= (MAX_BLIND if interp.unknown_loops > 0 else MAX_SAME):
         return interp.unknown(site.text, "budget", site)
     for handler in interp.overlaid(func):
         found = handler(interp, site, args, kwargs)

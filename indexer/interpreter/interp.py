@@ -306,6 +306,8 @@ class Interp(Recorder, Recovery, Externals, Conversion, Guards, ModuleCalls, Giv
         nn_module.set_on_module(self, owner, name, value, site)
 
     def delattr(self, owner: Value, name: str, site: Site) -> None:
+        if isinstance(owner, Opaque) and self.call_opaque(owner, "__delattr__", [name], {}, site) is not NotImplemented:
+            return
         tables: list[dict[Any, Value]] = []
         if isinstance(owner, Instance | Opaque):
             tables.append(owner.attrs)

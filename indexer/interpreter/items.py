@@ -203,6 +203,8 @@ def del_item(interp: Interp, owner: Value, key: Value, site: Site) -> None:
             interp.trail.del_item(owner.items, found)
     elif isinstance(owner, Instance) and owner.cls.lookup("__delitem__") is not MISSING:
         interp.call_method(owner, "__delitem__", [key], {}, site)
+    elif isinstance(owner, Opaque):
+        interp.call_opaque(owner, "__delitem__", [key], {}, site)
 
 
 def iterate(interp: Interp, value: Value, site: Site) -> list[Value] | Sequence | Unknown:

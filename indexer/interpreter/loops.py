@@ -36,7 +36,9 @@ MAX_UNROLL = 4096  # iterations of a known loop that are evaluated one by one
 MAX_WHILE = 512  # iterations of a while loop with a decided test
 MAX_JOB_UNROLL = 8  # iterations of a job loop that works on the device, evaluated one by one, over a literal
 MAX_JOB_STEPS = 30_000  # statements in one outermost loop of the job that are evaluated per index
-WIDENINGS = 3
+# Rounds of widening by how many summarised loops stand round a loop: the work grows with their product. A loop deep inside
+# is evaluated once, with the values of its first iteration, and what it changes is widened behind it.
+ROUNDS = (3, 2, 1, 0)
 SET_UP = frozenset({"log", "wrap", "compile", "activation_checkpointing", "tensor_parallel", "precision"})  # kinds and keys of events
 
 
@@ -164,6 +166,7 @@ def _indexed(interp: Interp, node: Any, frame: Frame, loop: LoopNode, items: lis
     limit = MAX_JOB_UNROLL if literal else 1
     outer_exit, frame.early_exit = frame.early_exit, False
     context = LoopContext(loop.expr, len(items), loop.bound or loop.anchor)
+    summarised = interp.summarised
     try:
         with interp.inside(loop, keep=True), interp.loop(context):
             for index, item in enumerate(items):
@@ -180,7 +183,8 @@ def _indexed(interp: Interp, node: Any, frame: Frame, loop: LoopNode, items: lis
                         interp.trail.commit()
                     raise
                 if probing:
-                    if works(loop.children):
+                    # A loop with one of unknown count inside is work on data: its rounds are alike.
+                    if works(loop.children) or (interp.summarised > summarised and len(items) > MAX_JOB_UNROLL):
                         interp.trail.rollback()
                         loop.children.clear()
                         interp.reset(mark)
@@ -236,8 +240,20 @@ def summarise(
     """Evaluate ``body`` until what it changes is stable, and keep the trace of the last evaluation."""
     outer_exit, frame.early_exit = frame.early_exit, False
     returns = len(frame.returns)
+    widenings = ROUNDS[min(interp.summaries, len(ROUNDS) - 1)]
+    interp.summaries += 1
+    interp.summarised += 1
+    try:
+        return _rounds(interp, frame, loop, context, body, widenings, outer_exit, returns)
+    finally:
+        interp.summaries -= 1
+
+
+def _rounds(
+    interp: Interp, frame: Frame, loop: LoopNode, context: LoopContext, body: Callable[[], Signal], widenings: int, outer_exit: bool, returns: int
+) -> Signal:
     with interp.inside(loop, keep=True), interp.loop(context):
-        for round_ in range(WIDENINGS + 1):
+        for round_ in range(widenings + 1):
             interp.trail.begin()
             mark = interp.mark()
             try:
@@ -253,8 +269,10 @@ def summarise(
             changes = interp.trail.rollback()
             widened = {slot: widen(interp, change, loop) for slot, change in changes.items()}
             moved = {slot: value for slot, value in widened.items() if value is not MISSING}
-            if not moved or round_ == WIDENINGS:
+            if not moved or round_ == widenings:
                 interp.trail.apply(changes)
+                for slot, value in moved.items() if widenings == 0 else ():
+                    interp.trail.write(changes[slot], value)
                 may_skip(interp, loop, changes)
                 break
             loop.children.clear()

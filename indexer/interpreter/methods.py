@@ -126,6 +126,8 @@ def _reverse(interp: Interp, site: Site, args: list[Value], kwargs: dict[str, Va
 @_method("list.sort")
 def _sort(interp: Interp, site: Site, args: list[Value], kwargs: dict[str, Value]) -> Value:
     owner = args[0]
+    if not isinstance(owner, ListValue):
+        return None
     result = interp.sorted(owner.items, kwargs.get("key"), kwargs.get("reverse"), site)
     if result is None:
         interp.trail.touch(owner)

@@ -21,6 +21,8 @@ class Recorder:
         self.loops: list[LoopContext] = []
         self.loop_nodes: list[LoopNode] = []
         self.unknown_loops = 0
+        self.summaries = 0  # loops inside each other that are being summarised
+        self.summarised = 0  # loops that were summarised so far
         self.seen_unknowns: set[tuple[str, str]] = set()
 
     def emit(self, node: Node) -> None:

@@ -297,6 +297,8 @@ def _finish(plan: LaunchPlan, draft: Draft, env: dict[str, str]) -> None:
     own = {name: _value(text) if isinstance(text, str) else text for name, text in plan.env.items()}
     plan.env = {**given, **own}
     program = draft.words[0]
+    if plan.launcher not in ("python", "console script") and draft.words[1:2] == ["--"]:
+        del draft.words[1]  # their parsers take a `--` behind the program for their own
     if plan.module is not None and plan.script is not None:
         program = plan.script
     plan.argv = [program, *draft.extra, *(_value(word) for word in draft.words[1:])]

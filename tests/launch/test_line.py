@@ -56,6 +56,12 @@ def test_sizes_left_to_the_machine_are_not_guessed(make_tree: MakeTree, text: st
     assert known.world_size == 2 and known.assumed == {"nproc_per_node": 2}
 
 
+def test_two_dashes_behind_the_program_are_the_launchers(make_tree: MakeTree) -> None:
+    tree = make_tree(FILES)
+    assert parse_launch("torchrun -m pkg.job -- --depth=2", tree).argv == ["pkg/job.py", "--depth=2"]
+    assert parse_launch("python -m pkg.job -- x", tree).argv == ["pkg/job.py", "--", "x"]
+
+
 def test_at_most_64_ranks_are_modelled(make_tree: MakeTree) -> None:
     plan = parse_launch("torchrun --nnodes=32 --nproc_per_node=8 train.py", make_tree(FILES))
     assert plan.world_size == 256 and len(plan.env["RANK"].values) == 64

@@ -323,3 +323,14 @@ def test_modules_that_were_imported(run: Run) -> None:
 def test_numbers_from_text(run: Run) -> None:
     code = "import numpy as np\nln = np.fromstring('4-3-2', dtype=int, sep='-')\ngot = (int(ln[0]), ln.size, [int(ln[i]) for i in range(ln.size)])\n"
     assert run(code)["got"] == (4, 3, [4, 3, 2])
+
+
+def test_lines_of_long_and_absent_files_are_unknown_texts(run: Run) -> None:
+    code = "a = [line for line in open('long.txt')]\nfor line in open('/data/x.txt'):\n    b = line\nfor c in open('long.txt'):\n    pass\n"
+    found = run(code, files={"long.txt": "word\n" * 5000})
+    assert (found["b"], found["c"]) == ("?missing-file", "?data")
+
+
+def test_a_loop_with_one_of_unknown_count_inside_is_summarised(run: Run) -> None:
+    code = "rows = []\nfor i in range(10_000):\n    pos = 0\n    while pos < len(open('/data/x').read()):\n        pos += 1\n    rows.append(pos)\nlast = pos\n"
+    assert run(code)["last"] == "?loop-carried"

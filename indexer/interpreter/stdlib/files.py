@@ -53,12 +53,12 @@ def _lines(interp: Any, site: Any, args: Args, kwargs: Kwargs) -> Value:
         if len(lines) <= MAX_LINES:
             return ListValue(list(lines))
         name = text_of(args[0].attrs.get("name")) or site.text
-        return Sequence(Unknown(f"line of {name}", "data", site.anchor, "str"), len(lines), TEXT_FILE, site.anchor)
+        return Sequence(Unknown(f"line of {name}", "data", site.anchor, "str"), len(lines), "lines", site.anchor)
     settle = content.settle if isinstance(content, Unknown) else None
     name = content.name if isinstance(content, Unknown) else site.text
     length = Unknown(f"lines of {name}", "missing-file", site.anchor, "int", settle)
     return Sequence(
-        Unknown(f"line of {name}", "missing-file", site.anchor, "str", settle), length, TEXT_FILE, site.anchor
+        Unknown(f"line of {name}", "missing-file", site.anchor, "str", settle), length, "lines", site.anchor
     )
 
 
