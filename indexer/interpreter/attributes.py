@@ -545,6 +545,9 @@ def _set_on_instance(interp: Interp, owner: Instance, name: str, value: Value, s
 
 def plain_set(interp: Interp, owner: Instance, name: str, value: Value, site: Site) -> None:
     """``object.__setattr__``, or ``nn.Module``'s where the owner is one."""
+    if name == "__class__" and isinstance(value, ClassValue):
+        interp.trail.set(owner, "cls", value)
+        return
     found = owner.cls.lookup(name)
     if isinstance(found, Property) and found.setter is not None:
         interp.call(found.setter, [owner, value], {}, site)

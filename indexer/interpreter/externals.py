@@ -220,6 +220,9 @@ class Externals:
         cls = self.native_class(qname)
         if cls is not None:
             return self.call(cls, args, kwargs, site)
+        stand_in = torch_basics.polyfill(self, qname)
+        if isinstance(stand_in, FunctionValue):
+            return self.call_stand_in(stand_in, args, kwargs, site)
         if registry.find(qname) is not None:
             return self.op(qname, args, kwargs, site)
         if kind.startswith("torch.nn.Module"):
@@ -232,6 +235,16 @@ class Externals:
             if isinstance(method, Native):
                 return self.call(method, args, kwargs, site)
         return self.opaque_result(qname, args, kwargs, site)
+
+    def call_stand_in(self: Any, func: FunctionValue, args: Args, kwargs: Kwargs, site: Site) -> Value:
+        """A library function written as Python of ours: what it makes is made at the line that called it."""
+        if site.anchor.path.startswith("cgx:"):
+            return self.call(func, args, kwargs, site)
+        self.site_stack.append(site.anchor)
+        try:
+            return self.call(func, args, kwargs, site)
+        finally:
+            self.site_stack.pop()
 
     def opaque_result(self: Any, qname: str, args: Args, kwargs: Kwargs, site: Site, func: Value = None) -> Value:
         """Nobody knows the callee. Tensors that go in make it an op of its own inside a forward."""
@@ -417,7 +430,8 @@ class Externals:
         if not isinstance(cls, ClassValue):
             return self.unknown(site.text, "unsupported", site)
         if cls.derives(nn_module.MODULE):
-            module = ModuleInstance(cls, constructed_at=site.anchor)
+            hidden = site.anchor.path.startswith("cgx:") and self.site_stack
+            module = ModuleInstance(cls, constructed_at=self.site_stack[-1] if hidden else site.anchor)
             self.register_module(module, site)
             return module
         instance = Instance(cls, constructed_at=site.anchor)

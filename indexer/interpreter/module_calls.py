@@ -197,6 +197,8 @@ class ModuleCalls:
         attrs = {name: self.export(value) for name, value in owner.attrs.items() if not name.startswith("__cgx")}
         attrs["training"] = owner.training
         tables = {**owner.parameters, **owner.buffers}
+        for name in self.parametrized(owner):
+            tables[name] = self.getattr(owner, name, site)
         plain = [self.export(arg) for arg in args]
         options = {key: self.export(value) for key, value in kwargs.items()}
         result = row.call(attrs, tables, plain, options, method)
@@ -217,6 +219,11 @@ class ModuleCalls:
                 )
             )
         return self.wrap(result) if isinstance(result, list | dict) else result
+
+    def parametrized(self: Any, owner: ModuleInstance) -> list[str]:
+        """Names of the tensors that other modules work out (torch.nn.utils.parametrize)."""
+        held = owner.children.get("parametrizations")
+        return list(held.children) if isinstance(held, ModuleInstance) else []
 
     def _autocast(self: Any, row: Any, inputs: list[Any], result: Value) -> None:
         autocast = self.flags.get("autocast")

@@ -140,23 +140,6 @@ def _size(interp: Interp, site: Site, args: Args, kwargs: Kwargs) -> Value:
     return tuple(items) if isinstance(items, list) else interp.unknown(site.text, "data", site)
 
 
-def _module_wrapper(interp: Interp, site: Site, args: Args, kwargs: Kwargs) -> Value:
-    """``weight_norm(module)`` and its kind: the module stays, its weight is computed from others."""
-    module = args[0] if args else kwargs.get("module")
-    name = args[1] if len(args) > 1 else kwargs.get("name", "weight")
-    if isinstance(module, ModuleInstance) and isinstance(name, str) and interp.called_name(site).endswith("weight_norm"):
-        weight = module.parameters.get(name)
-        if isinstance(weight, TensorValue):
-            dim = kwargs.get("dim", args[2] if len(args) > 2 else 0)
-            shape = weight.shape
-            magnitude = tuple(size if index == dim else 1 for index, size in enumerate(shape)) if shape is not None and isinstance(dim, int) else None
-            interp.trail.del_item(module.parameters, name)
-            for suffix, sizes in (("_g", magnitude), ("_v", shape)):
-                interp.trail.set_item(module.parameters, name + suffix, replace(weight, shape=sizes, name=name + suffix))
-            interp.trail.set_item(module.attrs, name, replace(weight, parameter=False))
-    return module
-
-
 def _jit_script(interp: Interp, site: Site, args: Args, kwargs: Kwargs) -> Value:
     if args:
         return args[0]
@@ -266,12 +249,6 @@ ENTRIES: dict[str, Handler] = {
     "torch.cuda.is_current_stream_capturing": _false,
     "torch.xpu.is_current_stream_capturing": _false,
     "torch.get_default_device": lambda i, s, a, k: _one_device(i.flags.get("default_device", "cpu"), None, s),
-    "torch.nn.utils.weight_norm": _module_wrapper,
-    "torch.nn.utils.spectral_norm": _module_wrapper,
-    "torch.nn.utils.parametrizations.weight_norm": _module_wrapper,
-    "torch.nn.utils.parametrizations.spectral_norm": _module_wrapper,
-    "torch.nn.utils.parametrizations.orthogonal": _module_wrapper,
-    "torch.nn.utils.remove_weight_norm": first_argument,
     "torch.nn.utils.fusion.fuse_conv_bn_eval": first_argument,
     "torch.nn.utils.parameters_to_vector": _parameters_to_vector,
     "torch.nn.init.calculate_gain": _gain,

@@ -20,9 +20,10 @@ class Polyfill(NamedTuple):
 
 PREFIX = "cgx:polyfills/"
 COMPOSITE = "torch_nn_composite.py.txt"
+PARAMETRIZE = "torch_nn_parametrize.py.txt"
 COLLECTIONS = "collections_abc.py.txt"
 
-MODULES: dict[str, str] = {COMPOSITE: "torch.nn.modules.composite", COLLECTIONS: "collections.abc"}
+MODULES: dict[str, str] = {COMPOSITE: "torch.nn.modules.composite", PARAMETRIZE: "torch.nn.utils.parametrize", COLLECTIONS: "collections.abc"}
 
 ROWS: tuple[tuple[str, str, str, str], ...] = (  # public name, module that defines it, file, symbol
     ("torch.nn.MultiheadAttention", "torch.nn.modules.activation", COMPOSITE, "MultiheadAttention"),
@@ -38,6 +39,23 @@ ROWS: tuple[tuple[str, str, str, str], ...] = (  # public name, module that defi
     ("collections.abc.MutableSequence", "typing", COLLECTIONS, "MutableSequence"),
     ("collections.UserDict", "collections", COLLECTIONS, "UserDict"),
     ("collections.UserList", "collections", COLLECTIONS, "UserList"),
+    ("torch.nn.utils.parametrize.ParametrizationList", "", PARAMETRIZE, "ParametrizationList"),
+    ("torch.nn.utils.parametrize.register_parametrization", "", PARAMETRIZE, "register_parametrization"),
+    ("torch.nn.utils.parametrize.remove_parametrizations", "", PARAMETRIZE, "remove_parametrizations"),
+    ("torch.nn.utils.parametrize.is_parametrized", "", PARAMETRIZE, "is_parametrized"),
+    ("torch.nn.utils.parametrizations.weight_norm", "", PARAMETRIZE, "weight_norm"),
+    ("torch.nn.utils.parametrizations.spectral_norm", "", PARAMETRIZE, "spectral_norm"),
+    ("torch.nn.utils.parametrizations.orthogonal", "", PARAMETRIZE, "orthogonal"),
+    ("torch.nn.utils.parametrizations._WeightNorm", "", PARAMETRIZE, "_WeightNorm"),
+    ("torch.nn.utils.weight_norm", "", PARAMETRIZE, "old_weight_norm"),
+    ("torch.nn.utils.remove_weight_norm", "", PARAMETRIZE, "old_remove_weight_norm"),
+    ("torch.nn.utils.spectral_norm", "", PARAMETRIZE, "old_spectral_norm"),
+    ("torch.nn.modules.utils._ntuple", "", PARAMETRIZE, "_ntuple"),
+    ("torch.nn.modules.utils._single", "", PARAMETRIZE, "_single"),
+    ("torch.nn.modules.utils._pair", "", PARAMETRIZE, "_pair"),
+    ("torch.nn.modules.utils._triple", "", PARAMETRIZE, "_triple"),
+    ("torch.nn.modules.utils._quadruple", "", PARAMETRIZE, "_quadruple"),
+    ("torch.nn.modules.utils._reverse_repeat_tuple", "", PARAMETRIZE, "_reverse_repeat_tuple"),
 )
 
 
@@ -47,7 +65,9 @@ def index() -> dict[str, Polyfill]:
     found: dict[str, Polyfill] = {}
     for qname, home, file, symbol in ROWS:
         entry = Polyfill(PREFIX + file, symbol)
-        found[qname] = found[f"{home}.{symbol}"] = entry
+        found[qname] = entry
+        if home:
+            found[f"{home}.{symbol}"] = entry
         if home.startswith("torch.nn.modules."):
             found[f"torch.nn.modules.{symbol}"] = entry
     return found

@@ -65,7 +65,7 @@ def run(
     class Watch(torch.overrides.TorchFunctionMode):  # type: ignore[misc, name-defined]
         def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
             name = torch.overrides.resolve_name(func) or ""
-            if not name.endswith(("__get__", ".dim", ".size", "is_floating_point", ".numel")):
+            if name and not name.endswith(("__get__", ".dim", ".size", "is_floating_point", ".numel", "__set__")):
                 ops.append(name)
             return func(*args, **(kwargs or {}))
 
@@ -146,3 +146,38 @@ def test_encoder_masks(ours: dict[str, Any], training: bool) -> None:
         for grad in (True, False):
             with torch.set_grad_enabled(grad):
                 agree(ours, mine, theirs, inputs, options)
+
+
+LAYERS = [
+    ("weight_norm", "parametrizations.weight_norm", "torch.nn.Conv1d(8, 16, 3, padding=1)", {"dim": 2}, (2, 8, 10)),
+    ("weight_norm", "parametrizations.weight_norm", "torch.nn.Linear(8, 4)", {}, (2, 8)),
+    ("spectral_norm", "parametrizations.spectral_norm", "torch.nn.Linear(8, 4)", {}, (2, 8)),
+    ("spectral_norm", "parametrizations.spectral_norm", "torch.nn.ConvTranspose1d(8, 4, 3)", {}, (2, 8, 9)),
+    ("orthogonal", "parametrizations.orthogonal", "torch.nn.Linear(8, 4)", {}, (2, 8)),
+    ("orthogonal", "parametrizations.orthogonal", "torch.nn.Linear(8, 8)", {}, (2, 8)),
+    ("old_weight_norm", "weight_norm", "torch.nn.Conv1d(8, 16, 3, padding=1)", {}, (2, 8, 10)),
+    ("old_spectral_norm", "spectral_norm", "torch.nn.Conv2d(8, 4, 3)", {}, (2, 8, 9, 9)),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("training", [True, False])
+@pytest.mark.parametrize(("name", "other", "layer", "options", "shape"), LAYERS, ids=[f"{item[0]}({item[2]})" for item in LAYERS])
+def test_reparametrised(name: str, other: str, layer: str, options: dict[str, Any], shape: tuple[int, ...], training: bool) -> None:
+    scope: dict[str, Any] = {}
+    exec(compile(polyfills.read(polyfills.PREFIX + polyfills.PARAMETRIZE), polyfills.PARAMETRIZE, "exec"), scope)
+    theirs_of: Any = torch.nn.utils
+    for part in other.split("."):
+        theirs_of = getattr(theirs_of, part)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        mine = scope[name](eval(layer), **options).train(training)
+        theirs = theirs_of(eval(layer), **options).train(training)
+    assert {key: tuple(value.shape) for key, value in mine.named_parameters()} == {
+        key: tuple(value.shape) for key, value in theirs.named_parameters()
+    }
+    assert {key for key, _ in mine.named_buffers()} == {key for key, _ in theirs.named_buffers()}
+    assert [(key, type(child).__name__) for key, child in mine.named_modules()] == [
+        (key, type(child).__name__) for key, child in theirs.named_modules()
+    ]
+    inputs = (torch.rand(shape),)
+    assert run(mine, inputs, {}) == run(theirs, inputs, {})

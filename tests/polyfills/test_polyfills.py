@@ -21,11 +21,12 @@ def test_parses_and_is_no_module(path: str) -> None:
 
 def test_each_listed_symbol_is_there() -> None:
     for entry in polyfills.index().values():
-        names = {
-            node.name
-            for node in ast.parse(polyfills.read(entry.path)).body
-            if isinstance(node, ast.ClassDef | ast.FunctionDef)
-        }
+        names: set[str] = set()
+        for node in ast.parse(polyfills.read(entry.path)).body:
+            if isinstance(node, ast.ClassDef | ast.FunctionDef):
+                names.add(node.name)
+            elif isinstance(node, ast.Assign):
+                names.update(target.id for target in node.targets if isinstance(target, ast.Name))
         assert entry.symbol in names, entry
 
 
