@@ -372,3 +372,18 @@ def test_a_call_that_is_the_same_as_one_outside_the_step_is_read_all_the_same():
     rows = folded(net, call(net, same_as=before))
     assert by_path(rows)["fc"]["order"] == 0 and "runs" not in by_path(rows)["fc"]
     assert by_path(rows)["idle"]["runs"] is False
+
+
+def test_a_model_that_is_called_again_is_an_entry_again():
+    net = module("Net", fc=linear(4, 4))
+    fc = net.children["fc"]
+    rows = folded(net, call(net, call(fc), line=40), op("torch.relu", 41), call(net, call(fc), line=42))
+    assert [(row["level"], row["parent"]) for row in rows.modules] == [
+        ("model", None), ("layer", "e1"), ("op", None), ("model", None), ("layer", "e4"),
+    ]  # fmt: skip
+
+
+def test_parts_that_run_beside_the_model_stand_under_it():
+    net = module("Net", fc=linear(4, 4), loss=linear(4, 1))
+    rows = folded(net, call(net, call(net.children["fc"])), call(net.children["loss"], line=43))
+    assert [(row.get("path"), row["parent"]) for row in rows.modules] == [("", None), ("fc", "e1"), ("loss", "e1")]

@@ -60,6 +60,7 @@ class Draft:
     ordered: bool = True
     module: ModuleInstance | None = None
     text: str = ""  # source text of an op, whole
+    stand_in: bool = False  # a method or stretch of code that runs parts of a model, in place of its own forward
 
     def walk(self) -> Iterator[Draft]:
         stack = [self]

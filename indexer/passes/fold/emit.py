@@ -138,6 +138,7 @@ class Emitter:
         lines = (place.real(call.called_from) for call in mine)
         draft.called_from = list(dict.fromkeys(line for line in lines if line is not None))
         draft.recomputed = 1 if inner.recomputed else None
+        draft.stand_in = first.method != "forward"
         if first.method == "":
             draft.runs, draft.ordered = False, False
         if own > 1:

@@ -70,10 +70,7 @@ def _stand_in(owner: ModuleInstance, children: list[Node]) -> ModuleCall:
 def under_their_models(roots: list[Draft]) -> list[Draft]:
     """Parts that run beside their model's own call (its loss, a projection head) stand under that call's entry."""
     called = {
-        id(draft.module): draft
-        for root in roots
-        for draft in root.walk()
-        if _is_model(draft) and draft.runs is not False
+        id(draft.module): draft for root in roots for draft in root.walk() if _is_model(draft) and not draft.stand_in
     }
     return _joined(roots, called)
 
@@ -82,7 +79,7 @@ def _joined(drafts: list[Draft], called: dict[int, Draft]) -> list[Draft]:
     kept: list[Draft] = []
     for draft in drafts:
         home = called.get(id(draft.module))
-        if home is None or home is draft or not _is_model(draft):
+        if home is None or not draft.stand_in:
             if draft.path is None:
                 draft.children = _joined(draft.children, called)
             kept.append(draft)
