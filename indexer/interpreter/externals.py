@@ -472,7 +472,7 @@ class Externals:
             for tensor in _tensors(result):
                 tensor.library, tensor.device = "numpy", "cpu"
         if row.kind != "query" and not numpy:
-            outputs = [value for value in _tensors(result)]
+            outputs = [] if row.name == "operator.setitem" else _tensors(result)
             self.emit(OpNode(site.anchor, site.text, qname=row.name, inputs=inputs, outputs=outputs, opaque=row.opaque))
         sync = row.sync_of(plain_args, plain_kwargs)
         if sync is not None and inputs:

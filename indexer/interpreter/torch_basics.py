@@ -195,7 +195,23 @@ def _tree_map(interp: Interp, site: Site, args: Args, kwargs: Kwargs) -> Value:
 
 
 INITS = ["uniform_", "normal_", "constant_", "ones_", "zeros_", "eye_", "dirac_", "xavier_uniform_", "xavier_normal_", "kaiming_uniform_", "kaiming_normal_", "trunc_normal_", "orthogonal_", "sparse_", "xavier_uniform", "kaiming_normal", "normal", "constant"]
+ADDRESS, ALIGNMENT = "torch.Tensor.address", 64  # what torch's allocators align to on every device, in bytes
+
+
+def _address(interp: Interp, site: Site, args: Args, kwargs: Kwargs) -> Value:
+    """``data_ptr()``: a number that is not known but for its alignment."""
+    return Opaque(ADDRESS, {"of": args[0]}, site.anchor) if isinstance(args[0], TensorValue) else NotImplemented
+
+
+def _aligned(interp: Interp, site: Site, args: Args, kwargs: Kwargs) -> Value:
+    step = args[1]
+    known = isinstance(step, int) and step > 0 and ALIGNMENT % step == 0
+    return 0 if known else interp.unknown(site.text, "data", site, "int")
+
+
 ENTRIES: dict[str, Handler] = {
+    "torch.Tensor.data_ptr": _address,
+    f"{ADDRESS}.__mod__": _aligned,
     "torch.nn.Parameter": _parameter,
     "torch.nn.parameter.Parameter": _parameter,
     "torch.nn.UninitializedParameter": _uninitialized,
