@@ -254,13 +254,21 @@ def instantiate(interp: Interp, cls: ClassValue, args: list[Value], kwargs: dict
     if found is not NotImplemented:
         return found
     new = cls.lookup("__new__")
+    if (new is MISSING or isinstance(new, Native)) and interp.is_module_class(cls):
+        return interp.construct(cls, args, kwargs, site, lambda: _build(interp, cls, args, kwargs, site))
     if new is not MISSING and not isinstance(new, Native):
         func = new.func if isinstance(new, StaticMethod) else new
         instance = interp.call(func, [cls, *args], kwargs, site)
         if not (isinstance(instance, Instance) and cls in instance.cls.mro):
             return instance
     else:
-        instance = interp.new_instance(cls, site)
+        return _build(interp, cls, args, kwargs, site)
+    initialise(interp, instance, args, kwargs, site)
+    return instance
+
+
+def _build(interp: Interp, cls: ClassValue, args: list[Value], kwargs: dict[str, Value], site: Site) -> Instance:
+    instance = interp.new_instance(cls, site)
     initialise(interp, instance, args, kwargs, site)
     return instance
 

@@ -239,7 +239,9 @@ def _elements(interp: Interp, nodes: list[ast.expr], frame: Frame) -> tuple[list
 
 
 def list_(interp: Interp, node: ast.List, frame: Frame) -> Value:
-    return ListValue(*_elements(interp, node.elts, frame))
+    value = ListValue(*_elements(interp, node.elts, frame))
+    interp.note_fresh(value)
+    return value
 
 
 def tuple_(interp: Interp, node: ast.Tuple, frame: Frame) -> Value:
@@ -254,6 +256,7 @@ def set_(interp: Interp, node: ast.Set, frame: Frame) -> Value:
 
 def dict_(interp: Interp, node: ast.Dict, frame: Frame) -> Value:
     result = DictValue()
+    interp.note_fresh(result.items)
     for key_node, value_node in zip(node.keys, node.values):
         value = interp.eval(value_node, frame)
         if key_node is None:
@@ -329,6 +332,7 @@ def _comprehend(interp: Interp, node: Any, frame: Frame, add: Callable[[Frame], 
     A length of MISSING means that elements may be left out (an undecided filter).
     """
     scope = Scope("comprehension", frame.scope, module=frame.scope.module, globals=frame.scope.globals)
+    interp.note_fresh(scope.vars)
     inner = Frame(scope, frame.code, frame.symbol, frame.function, frame.owner, frame.first, on_yield=frame.on_yield)
     found: list[Sequence] = []
 

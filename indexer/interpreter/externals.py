@@ -426,6 +426,9 @@ class Externals:
                     return found
         return NotImplemented
 
+    def is_module_class(self, cls: Value) -> bool:
+        return isinstance(cls, ClassValue) and cls.derives(nn_module.MODULE)
+
     def new_instance(self: Any, cls: Value, site: Site) -> Value:
         if not isinstance(cls, ClassValue):
             return self.unknown(site.text, "unsupported", site)
@@ -435,6 +438,8 @@ class Externals:
             self.register_module(module, site)
             return module
         instance = Instance(cls, constructed_at=site.anchor)
+        self.note_fresh(instance.attrs)
+        self.note_fresh(instance.origins)
         instance.open = any(isinstance(base, Unknown) for base in cls.mro)
         return instance
 

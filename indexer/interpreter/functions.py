@@ -126,6 +126,7 @@ def call_function(interp: Interp, func: FunctionValue, args: list[Value], kwargs
     bound = bind_arguments(interp, func, args, kwargs, site)
     scope = Scope("function", func.closure, module=func.module, globals=func.module.scope if func.module else None)
     scope.vars.update(bound)
+    interp.note_fresh(scope.vars)
     if func.generator:
         return GeneratorValue(func, scope, site.anchor, tuple(args))
     if func.attrs.get("__cgx_async__") and not interp.flags.get("awaiting"):

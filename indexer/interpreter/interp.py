@@ -25,6 +25,7 @@ from cgx.indexer.interpreter import (
     nn_module,
     operators,
 )
+from cgx.indexer.interpreter.clones import Clones
 from cgx.indexer.interpreter.conversion import Conversion
 from cgx.indexer.interpreter.expressions import EVALUATE, FrameFunction
 from cgx.indexer.interpreter.externals import Externals
@@ -95,7 +96,7 @@ class Options:
     inputs: list[str] = field(default_factory=list)  # of a launched job; run_build takes its own
 
 
-class Interp(Recorder, Recovery, Externals, Conversion, Guards, ModuleCalls, GivenInputs, Memo):
+class Interp(Recorder, Recovery, Externals, Conversion, Guards, ModuleCalls, GivenInputs, Memo, Clones):
     """One abstract run over one source tree."""
 
     def __init__(self, sources: Sources, options: Options | None = None, world: World | None = None) -> None:
@@ -134,6 +135,7 @@ class Interp(Recorder, Recovery, Externals, Conversion, Guards, ModuleCalls, Giv
         ModuleCalls.__init__(self)
         GivenInputs.__init__(self, self.options.inputs)
         Memo.__init__(self)
+        Clones.__init__(self)
 
     # ------------------------------------------------------------------ evaluation
 

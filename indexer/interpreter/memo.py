@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from cgx.indexer.interpreter.trace import ModuleCall
+from cgx.indexer.interpreter.twins import has_twins, is_large, tree, twins
 from cgx.indexer.interpreter.values import (
     MISSING,
     Device,
@@ -31,7 +32,7 @@ from cgx.indexer.interpreter.values import (
 from cgx.indexer.ops.dims import Dim
 
 MAX_ENTRIES = 8  # remembered variants of one class and one set of arguments
-MAX_WALK = 4000  # values looked at to tell what a call was given
+MAX_WALK = 1_000_000  # values looked at to tell what a call was given
 CONSTANTS = (bool, int, float, complex, str, bytes, type(None), type(Ellipsis), range, DType, Device, External, Dim)
 
 
@@ -39,7 +40,9 @@ CONSTANTS = (bool, int, float, complex, str, bytes, type(None), type(Ellipsis), 
 class Reading:
     """What one running call has read: (owner, name) -> value, the first time each."""
 
-    module: ModuleInstance
+    module: ModuleInstance | None
+    sealed: frozenset[int] = frozenset()  # ids of modules whose reads are no one else's matter: ``trees`` stands for them
+    trees: dict[int, tuple[ModuleInstance, bool]] = field(default_factory=dict)  # modules with twins that were called inside, their mode
     reads: dict[tuple[int, str], tuple[Any, str, Value]] = field(default_factory=dict)
     unknowns: int = 0
     spoiled: bool = False
@@ -47,13 +50,18 @@ class Reading:
 
 @dataclass(eq=False, slots=True)
 class Entry:
-    """A remembered call. ``reads``: (place, name, key); a place is a path below the module, or an object itself."""
+    """A remembered call. ``reads``: (place, name, key); a place is a path below the module, or an object itself.
+
+    ``trees``: (place, module, mode): a twin of the module has to stand there, whatever is read of it.
+    """
 
     node: ModuleCall
     reads: list[tuple[Any, str, Any]]
     result: Value
     args: list[TensorValue]
     unknowns: list[Unknown]
+    trees: list[tuple[Any, ModuleInstance, bool]]
+    training: bool  # mode of the called module
     held: list[Any]  # what the keys know by identity: kept, or an id would be taken again
 
 
@@ -88,8 +96,17 @@ class Memo:
 
     def note_read(self, owner: Any, name: str, value: Value) -> None:
         """A value of a module or object that a forward depends on."""
-        for reading in self.readings:
+        for reading in reversed(self.readings):
             reading.reads.setdefault((id(owner), name), (owner, name, value))
+            if id(owner) in reading.sealed:
+                break
+
+    def note_tree(self, module: ModuleInstance) -> None:
+        """Everything below a module that has twins is depended on."""
+        for reading in reversed(self.readings):
+            reading.trees.setdefault(id(module), (module, module.training))
+            if id(module) in reading.sealed:
+                break
 
     def remembered(self: Any, module: ModuleInstance, args: list[Value], kwargs: dict[str, Value], place: Any) -> tuple[Any, Entry | None]:
         """(key of the call, an earlier call that stands for it). ``place``: where it is called, for what runs without source."""
@@ -109,19 +126,30 @@ class Memo:
         return key, None
 
     def _holds(self, entry: Entry, module: ModuleInstance) -> bool:
+        if module is not entry.node.module and has_twins(module) and twins(module, entry.node.module, entry.training):
+            return all(read_key(owner, name, module) == key for owner, name, key in entry.reads if not isinstance(owner, tuple))
         for place, name, key in entry.reads:
             owner = walk_to(module, place) if isinstance(place, tuple) else place
             if owner is None or read_key(owner, name, module) != key:
                 return False
-        return True
+        return all(twins(walk_to(module, place) if isinstance(place, tuple) else place, one, mode) for place, one, mode in entry.trees)
 
     def replay(self: Any, entry: Entry, module: ModuleInstance, node: ModuleCall, args: list[Value], kwargs: dict[str, Value]) -> Value:
         """The result of a remembered call for new arguments."""
-        for reading in self.readings:
+        if self.readings:
+            whole = has_twins(module)
+            if whole:
+                self.note_tree(module)
             for place, name, _ in entry.reads:
+                if isinstance(place, tuple) and whole:
+                    continue
                 owner = walk_to(module, place) if isinstance(place, tuple) else place
                 if owner is not None:
-                    reading.reads.setdefault((id(owner), name), (owner, name, read_value(owner, name)))
+                    self.note_read(owner, name, read_value(owner, name))
+            for place, one, _ in entry.trees if not whole else ():
+                inner = walk_to(module, place) if isinstance(place, tuple) else one
+                if inner is not None:
+                    self.note_tree(inner)
         for unknown in entry.unknowns:
             self.note_unknown(unknown)
         node.same_as = entry.node.same_as or entry.node
@@ -133,7 +161,13 @@ class Memo:
         self: Any, key: Any, module: ModuleInstance, node: ModuleCall, args: list[Value], kwargs: dict[str, Value], run: Callable[[], Value]
     ) -> Value:
         """Evaluate a call and keep it, where it depends on nothing but what it reads and changes nothing it was given."""
+        if not self.readings and is_large(module):
+            return run()
+        whole = has_twins(module)
         reading = Reading(module, unknowns=len(self.trace.unknowns))
+        if whole:
+            reading.sealed = frozenset(id(one) for one in tree(module))
+            self.note_tree(module)
         given = reachable([*args, *kwargs.values(), module])
         before = argument_tensors(args, kwargs)
         loops = self.unknown_loops
@@ -159,7 +193,8 @@ class Memo:
         entries = self._memo.setdefault(key, [])
         if len(entries) < MAX_ENTRIES:
             held = [module, *args, *kwargs.values(), *(value for _, _, value in reading.reads.values()), self.flags.get("stream")]
-            entries.append(Entry(node, reads, result, before, list(self.trace.unknowns[reading.unknowns :]), held))
+            trees = [(places.get(id(one), one), one, mode) for one, mode in reading.trees.values() if one is not module]
+            entries.append(Entry(node, reads, result, before, list(self.trace.unknowns[reading.unknowns :]), trees, module.training, held))
         return result
 
     def shared_tables(self: Any) -> set[int]:

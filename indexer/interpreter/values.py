@@ -259,7 +259,9 @@ class ModuleInstance(Instance):
     wrappers: list[tuple[str, Anchor]] = field(default_factory=list)  # (qualified name, where) round it
     device: str | None = "cpu"
     serial: int = 0  # order of construction
-    clone_of: ModuleInstance | None = None
+    clone_of: ModuleInstance | None = None  # the first one built at the same place from equal arguments
+    cloned: bool = False  # others are copies of this one
+    pristine: bool = False  # its tables are watched, and nothing was written to them since
 
 
 @dataclass(frozen=True, slots=True)
@@ -353,6 +355,7 @@ class _Missing:
 
 
 MISSING = _Missing()
+CONTAINERS = (tuple, ListValue, DictValue, SetValue)
 MAYBE: Any = 2  # a value of ``open``
 MAX_OPTIONS = 4
 
