@@ -13,8 +13,8 @@ from typing import Any
 
 from cgx.indexer.interpreter.memo import Reading, key_of, reachable, read_value, value_key
 from cgx.indexer.interpreter.scopes import Site
-from cgx.indexer.interpreter.twins import tree
 from cgx.indexer.interpreter.trace import Event, ScopeNode
+from cgx.indexer.interpreter.twins import tree
 from cgx.indexer.interpreter.values import (
     CONTAINERS,
     ClassValue,
@@ -23,6 +23,7 @@ from cgx.indexer.interpreter.values import (
     FunctionValue,
     Instance,
     ListValue,
+    Make,
     ModuleInstance,
     Native,
     SetValue,
@@ -44,23 +45,23 @@ class Table(dict[str, Value]):
     owner: ModuleInstance
 
     def __setitem__(self, key: str, value: Value) -> None:
-        self.owner.pristine = False
+        self.owner.make = None
         super().__setitem__(key, value)
 
     def __delitem__(self, key: str) -> None:
-        self.owner.pristine = False
+        self.owner.make = None
         super().__delitem__(key)
 
     def pop(self, *args: Any) -> Value:
-        self.owner.pristine = False
+        self.owner.make = None
         return super().pop(*args)
 
     def update(self, *args: Any, **kwargs: Any) -> None:
-        self.owner.pristine = False
+        self.owner.make = None
         super().update(*args, **kwargs)
 
     def clear(self) -> None:
-        self.owner.pristine = False
+        self.owner.make = None
         super().clear()
 
 
@@ -70,6 +71,7 @@ class Made:
 
     key: Any
     module: ModuleInstance
+    makes: list[tuple[ModuleInstance, Make | None]]  # every module of it, as it was
     reads: list[tuple[Any, str, Any]]
     outer: int
     held: list[Value]  # what the key names by identity
@@ -147,21 +149,22 @@ class Clones:
         if allowed and quiet and isinstance(module, ModuleInstance) and all(copyable(one, given, inside) for one in made):
             reads = [(owner, name, key_of(owner, name, value, module)) for owner, name, value in reading.reads.values() if id(owner) not in inside]
             adopt(module)
-            entry = Made(key, module, reads, len(self.loops), [*args, *kwargs.values(), *(owner for owner, _, _ in reads)])
+            makes = [(one, one.make) for one in tree(module)]
+            entry = Made(key, module, makes, reads, len(self.loops), [*args, *kwargs.values(), *(owner for owner, _, _ in reads)])
             spot.made = [*spot.made[-MAX_KEPT + 1 :], entry]
         return module
 
     def _own_change(self, obj: Any, own: set[int], inside: set[int], number: int) -> bool:
         return id(obj) in own or id(obj) in inside or self.fresh.get(id(obj), -1) >= number
 
-    def _copy(self: Any, made: Made) -> ModuleInstance | None:
+    def _copy(self: Any, made: Made) -> Any:
         """A twin of a remembered module; None where the original was changed since."""
-        if not all(one.pristine for one in tree(made.module)):
+        if not all(one.make is make for one, make in made.makes):
             return None
         outer = tuple(self.loops)
         copies: dict[int, Value] = {}
 
-        def module(one: ModuleInstance) -> ModuleInstance:
+        def module(one: ModuleInstance) -> Any:
             known = copies.get(id(one))
             if known is not None:
                 return known
@@ -171,19 +174,19 @@ class Clones:
             twin.loops = outer + one.loops[made.outer :]
             twin.wrappers = list(one.wrappers)
             twin.serial = len(self.trace.modules)
-            twin.clone_of = one.clone_of or one
-            twin.clone_of.cloned = True
+            assert one.make is not None
+            one.make.copies += 1
             self.trace.modules.append(twin)
             for name in TABLES:
                 table = Table({key: value(item) for key, item in getattr(one, name).items()})
                 table.owner = twin
                 setattr(twin, name, table)
-            twin.pristine = True
+            twin.make = one.make
             return twin
 
         def value(item: Value) -> Value:
             if isinstance(item, ModuleInstance):
-                return module(item) if item.pristine else item
+                return module(item)
             if isinstance(item, TensorValue):
                 known = copies.get(id(item))
                 if known is None:
@@ -208,14 +211,13 @@ class Clones:
 def adopt(root: ModuleInstance) -> None:
     """Watch the tables of a module and all below it."""
     for one in tree(root):
-        if one.pristine:
+        if one.make is not None:
             continue
         for name in TABLES:
             table = Table(getattr(one, name))
             table.owner = one
             setattr(one, name, table)
-        one.clone_of = None
-        one.pristine = True
+        one.make = Make()
 
 
 def copyable(one: ModuleInstance, given: set[int], inside: set[int]) -> bool:

@@ -22,7 +22,8 @@ def tree(root: ModuleInstance) -> Iterator[ModuleInstance]:
 
 def has_twins(module: ModuleInstance) -> bool:
     """Others were built at the same place from equal arguments, and all of it is in one mode."""
-    return module.pristine and (module.clone_of is not None or module.cloned) and all(one.training is module.training for one in tree(module))
+    make = module.make
+    return make is not None and make.copies > 0 and all(one.make is not None and one.training is module.training for one in tree(module))
 
 
 def twins(one: Value, other: Value, training: bool) -> bool:
@@ -34,9 +35,7 @@ def twins(one: Value, other: Value, training: bool) -> bool:
             if left is not right:
                 return False
             continue
-        if not (left.pristine and right.pristine) or left.training is not training or left.hooks or right.hooks:
-            return False
-        if (left.clone_of or left) is not (right.clone_of or right):
+        if left.make is None or left.make is not right.make or left.training is not training or left.hooks or right.hooks:
             return False
         stack.extend(zip(left.children.values(), right.children.values()))
     return True

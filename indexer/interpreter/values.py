@@ -241,6 +241,13 @@ class Instance:
         return f"<{self.cls.qname} object>"
 
 
+@dataclass(eq=False, slots=True)
+class Make:
+    """One construction of a module. ``copies``: how many modules were copied from it."""
+
+    copies: int = 0
+
+
 @dataclass(eq=False, slots=True, repr=False)
 class ModuleInstance(Instance):
     """An nn.Module. Children, parameters and buffers are also in ``attrs``-like lookup order of torch.
@@ -259,9 +266,7 @@ class ModuleInstance(Instance):
     wrappers: list[tuple[str, Anchor]] = field(default_factory=list)  # (qualified name, where) round it
     device: str | None = "cpu"
     serial: int = 0  # order of construction
-    clone_of: ModuleInstance | None = None  # the first one built at the same place from equal arguments
-    cloned: bool = False  # others are copies of this one
-    pristine: bool = False  # its tables are watched, and nothing was written to them since
+    make: Make | None = None  # shared by copies of one construction that nobody wrote to since (cgx.indexer.interpreter.clones)
 
 
 @dataclass(frozen=True, slots=True)

@@ -73,9 +73,9 @@ def _text(interp: Any, site: Any, args: Args, kwargs: Kwargs) -> Value:
 def distribution_version(interp: Any, name: str) -> str | None:
     """The version of an installed distribution: its ``NAME-VERSION.dist-info`` folder stands in a source or ``--env`` tree."""
     if name == INSTALLED:
-        from cgx.indexer.interpreter.externals import TORCH_VERSION
+        from cgx.indexer.ops.names import TORCH_VERSION
 
-        return str(TORCH_VERSION)
+        return TORCH_VERSION
     wanted = _normal(name)
     for tree in (interp.tree, *interp.sources.env):
         for folder in _metadata_folders(tree):
@@ -93,7 +93,7 @@ def requirements(interp: Any) -> frozenset[str]:
     """Modules that the installed distributions need without an extra: they are there too."""
     found: frozenset[str] | None = interp.required
     if found is None:
-        names = set()
+        names: set[str] = set()
         for tree in (interp.tree, *interp.sources.env):
             for folder in _metadata_folders(tree):
                 text = (tree.read(f"{folder}/METADATA") or b"").decode("utf-8", "replace").partition("\n\n")[0]
