@@ -70,9 +70,16 @@ class Draft:
             stack.extend(reversed(draft.children))
 
 
+NOTHING = ("", "")
+"""In place of an option and a name: no option of the user settles it."""
+
+
 @dataclass(slots=True)
 class Open:
-    """Something that could not be derived: what a record lists under ``unresolved``."""
+    """Something that could not be derived: what a record lists under ``unresolved``.
+
+    ``settle``: the option and the name that would settle it; ``--set`` and the name where it is None.
+    """
 
     name: str
     field: str

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from typing import Any, TypeVar
+from typing import Any
 
 from cgx.indexer.interpreter.trace import BranchNode, LoopNode, ModuleCall, Node, OpNode
-from cgx.indexer.interpreter.values import ModuleInstance, Unknown
+from cgx.indexer.interpreter.values import ModuleInstance
 from cgx.indexer.passes.fold.classes import Classes
 from cgx.indexer.passes.fold.describe import (
     forward_anchor,
@@ -18,19 +18,19 @@ from cgx.indexer.passes.fold.describe import (
     type_of,
     wrapper_names,
 )
-from cgx.indexer.passes.fold.draft import Condition, Draft, Open, Repeat
+from cgx.indexer.passes.fold.draft import Condition, Draft, Open
 from cgx.indexer.passes.fold.entering import Entering
 from cgx.indexer.passes.fold.idle import Idle
 from cgx.indexer.passes.fold.items import Item, Reader, Turns
+from cgx.indexer.passes.fold.loops import Loops
 from cgx.indexer.passes.fold.patterns import merge, write
 from cgx.indexer.passes.fold.place import Place
 from cgx.indexer.passes.fold.shapes import Symbols, boundary_rows, named_tensors
 from cgx.indexer.passes.fold.signature import Signatures
 from cgx.indexer.passes.fold.structure import Interner, Structure
+from cgx.indexer.passes.fold.texts import distinct, shorten
 from cgx.indexer.passes.fold.ties import Ties
 from cgx.indexer.passes.fold.tree import Tree, condition_of
-
-T = TypeVar("T")
 
 
 class Emitter:
@@ -46,6 +46,7 @@ class Emitter:
         self.classes = Classes(tree, self.structure, self.entering)
         self.ties = Ties(tree)
         self.idle = Idle(self)
+        self._loops = Loops(self)
         self.opens: list[Open] = []
         self._reader = Reader(tree, lambda body: self.signatures.body(body, self.classes.masked))
 
@@ -95,9 +96,9 @@ class Emitter:
         if isinstance(first, BranchNode):
             return self._branch([item for item in group if isinstance(item, BranchNode)], place)
         if isinstance(first, Turns):
-            return self._turns([item for item in group if isinstance(item, Turns)], place)
+            return self._loops.turns([item for item in group if isinstance(item, Turns)], place)
         if isinstance(first, LoopNode):
-            return self._loop([item for item in group if isinstance(item, LoopNode)], place)
+            return self._loops.loop([item for item in group if isinstance(item, LoopNode)], place)
         return []
 
     # ---------------------------------------------------------------- modules
@@ -145,7 +146,7 @@ class Emitter:
             draft.repeat = repeat_of(first.module, own)
         elif self.tree.path(first.module)[-1:] == ("*",):
             draft.repeat = repeat_of(first.module, None)
-            self._unknown(draft, draft.repeat)
+            self._loops.unknown(draft, draft.repeat)
         different = distinct(calls, lambda call: self.signatures.call(call, shapes=True))
         draft.shapes = self._shapes([call.inputs for call in different], [call.outputs for call in different], draft)
         bodies = [self.entering.children(first), *((call.same_as or call).children for call in different[1:])]
@@ -186,129 +187,14 @@ class Emitter:
                 draft.when = condition if draft.when is None else draft.when.under(condition)
         return drafts
 
-    # ---------------------------------------------------------------- loops
-
-    def _turns(self, several: list[Turns], place: Place) -> list[Draft]:
-        first = several[0]
-        inner = place.within(first.prefixes)
-        draft = self._loop_draft(first.loop, place)
-        turns = [turn for item in several for turn in item.turns]
-        different = distinct(turns, lambda turn: self.signatures.body(turn, self.classes.masked, True))
-        draft.children = self._housed(self.body(different, inner), first, inner)
-        if not draft.children:
-            return []
-        if not first.instances and len(draft.children) == 1 and draft.children[0].repeat is None:
-            only = draft.children[0]
-            if only.path is not None:
-                only.repeat = Repeat(
-                    len(first.turns), "calls", only.kind, first.loop.expr, place.real(first.loop.bound)
-                )
-                return [only]
-        unit = _unit(draft)
-        draft.repeat = Repeat(
-            len(first.turns), "calls", unit, first.loop.expr, place.real(first.loop.bound or first.loop.anchor)
-        )
-        if first.instances:
-            built = next(
-                (child.module for child in draft.walk() if child.module is not None and child.module.loops), None
-            )
-            if built is not None:
-                bound = repeat_of(built, len(first.turns))
-                draft.repeat.expr, draft.repeat.anchor = bound.expr, bound.anchor
-            draft.repeat.by = "instances"
-        return [draft]
-
-    def _housed(self, drafts: list[Draft], turns: Turns, place: Place) -> list[Draft]:
-        """Folds inside the containers that the loop runs over are put under those: each level states its own count."""
-        housed: list[Draft] = []
-        houses: dict[int, Draft] = {}
-        for draft in drafts:
-            container = self._container(draft, turns)
-            if container is None:
-                housed.append(draft)
-                continue
-            if id(container) not in houses:
-                houses[id(container)] = self.module(container, place)
-                housed.append(houses[id(container)])
-            houses[id(container)].children.append(draft)
-        for module in {id(draft.module): draft.module for draft in houses.values()}.values():
-            if module is not None:
-                self.idle.attach(houses[id(module)], module, place)
-        return housed
-
-    def _container(self, draft: Draft, turns: Turns) -> ModuleInstance | None:
-        """The uncalled container that the loop runs over and that holds the members this entry folds."""
-        if draft.module is None or draft.repeat is None or draft.repeat.by != "instances":
-            return None
-        path = self.tree.path(draft.module)
-        for module in self.tree.lineage(draft.module):
-            if self.tree.path(module) in turns.prefixes and self.tree.path(module) != path:
-                return module
-        return None
-
-    def _loop(self, loops: list[LoopNode], place: Place) -> list[Draft]:
-        first = loops[0]
-        children = self.body([loop.children for loop in loops], place)
-        count = first.count if type(first.count) is int and not first.early_exit else None
-        if not children or count == 1:
-            return children
-        repeat = Repeat(count, "calls", "", first.expr, place.real(first.bound or first.anchor))
-        only = children[0]
-        if len(children) == 1 and only.path is not None and only.repeat is None and only.when is None:
-            draft = only
-        else:
-            draft = self._loop_draft(first, place)
-            draft.children = children
-        if (
-            len(children) == 1
-            and only.repeat is not None
-            and only.repeat.count is None
-            and only.repeat.by == "instances"
-        ):
-            return children  # one pass over a container whose size is not known
-        repeat.unit = draft.kind if draft is only else _unit(draft)
-        draft.repeat = repeat
-        if count is None:
-            self._unknown(draft, repeat, first.count)
-        return [draft]
-
-    def _loop_draft(self, loop: LoopNode, place: Place) -> Draft:
-        kind = "while" if loop.over == "while" else "for"
-        head = f"while {loop.expr}" if kind == "while" else f"for {loop.target or '_'} in {loop.expr}"
-        return Draft("loop", shorten(loop.text or head), kind, place.real(loop.anchor))
-
-    def _unknown(self, draft: Draft, repeat: Repeat, count: object = None) -> None:
-        unknown = count if isinstance(count, Unknown) else None
-        name = (unknown.name if unknown else "") or repeat.expr or draft.name
-        reason = unknown.reason if unknown else "data"
-        settle = unknown.settle if unknown else None
-        self.opens.append(Open(name, "repeat.count", reason, repeat.anchor or draft.anchor, draft, settle))
-
-
-def distinct(items: Iterable[T], key: Callable[[T], Hashable]) -> list[T]:
-    """The first item of each key, in order."""
-    found: dict[Hashable, T] = {}
-    for item in items:
-        found.setdefault(key(item), item)
-    return list(found.values())
-
 
 def _call(item: Item) -> ModuleCall:
     assert isinstance(item, ModuleCall)
     return item
 
 
-def _unit(draft: Draft) -> str:
-    return next((child.kind for child in draft.walk() if child.path is not None), "op")
-
-
 def _variable(text: str) -> str:
     """`model` for `model(X, Y)`; nothing where the call's text is no plain name."""
     head = text.partition("(")[0].strip()
-    return head if head.replace(".", "").replace("_", "a").isalnum() else ""
-
-
-def shorten(text: str, size: int = 80) -> str:
-    """One line of at most ``size`` characters."""
-    line = " ".join(text.split())
-    return line if len(line) <= size else line[: size - 1] + "…"
+    plain = head != "self" and head.replace(".", "").replace("_", "a").isalnum()
+    return head if plain else ""

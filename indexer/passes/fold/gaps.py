@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from cgx.indexer.interpreter.trace import Trace
 from cgx.indexer.interpreter.values import Unknown
 from cgx.indexer.ops.registry import find
-from cgx.indexer.passes.fold.draft import Draft, Open
+from cgx.indexer.passes.fold.draft import NOTHING, Draft, Open
 from cgx.indexer.passes.fold.place import stands_in
 from cgx.model.anchors import Anchor
 
@@ -41,9 +41,10 @@ def _of(draft: Draft) -> Iterator[Open]:
             if None in dims:
                 yield _size_of(f"{draft.path}.{name}".lstrip("."), draft)
     elif draft.level == "op" and _begins(draft):
-        row = find(draft.kind)
-        reason = "data" if row is not None and row.sync == "dynamic shape" else "unmodelled"
-        yield Open(draft.text or draft.name, "shapes.out", reason, draft.anchor, draft)
+        reason = (
+            "unmodelled" if find(draft.kind) is None else "data"
+        )  # a row knows the shape if its arguments are known
+        yield Open(draft.text or draft.name, "shapes.out", reason, draft.anchor, draft, NOTHING)
 
 
 def _silent(draft: Draft) -> Open:

@@ -77,7 +77,8 @@ def open_row(item: Open, ids: dict[int, str]) -> Row:
         row["entry"] = ids[id(item.entry)]
     row["code_anchor"] = text(item.anchor)
     row["reason"] = item.reason if item.reason in REASONS else "internal"
-    row["settle_with"] = {"option": option, "name": name}
+    if option:
+        row["settle_with"] = {"option": option, "name": name}
     return row
 
 
