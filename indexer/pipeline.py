@@ -32,6 +32,7 @@ class Work:
     jobs: int
     deep: float
     say: Progress
+    start: str | None = None
     program: Program | None = None
     identities: Identities | None = None
     delta: GraphDelta = field(default_factory=GraphDelta)
@@ -57,9 +58,10 @@ def ask_jedi(work: Work) -> None:
     assert work.program is not None
     if work.deep <= 0:
         return
-    from cgx.indexer.names.second_tier import settle
+    from cgx.indexer.names.second_tier import reachable, settle
 
-    work.figures.jedi_asked, work.figures.jedi = settle(work.tree, work.program, work.deep)
+    reach = None if work.start is None else reachable(work.program, work.start)
+    work.figures.jedi_asked, work.figures.jedi = settle(work.tree, work.program, work.deep, reach)
     if work.figures.jedi_asked:
         work.say(f"Jedi settled {work.figures.jedi} of {work.figures.jedi_asked} open call sites")
 
@@ -118,15 +120,19 @@ def index_tree(
     cache: FactsCache | None = None,
     session: Session | None = None,
     say: Progress | None = None,
+    start: str | None = None,
 ) -> Figures:
-    """Index one tree into a store. A commit that is there, made by this very version, is only read back."""
+    """Index one tree into a store. A commit that is there, made by this very version, is only read back.
+
+    ``deep``: seconds for Jedi; ``start``: the script whose reach it is limited to.
+    """
     begin = time.perf_counter()
     known = known_figures(store, commit_id(tree), deep)
     if known is not None:
         known.seconds = time.perf_counter() - begin
         return known
     own = session or Session(cache)
-    work = Work(tree, store, own, jobs, deep, say or (lambda text: None))
+    work = Work(tree, store, own, jobs, deep, say or (lambda text: None), start)
     try:
         with without_gc():
             for step in PASSES:
@@ -157,10 +163,3 @@ def known_figures(store: Store, commit: str, deep: float) -> Figures | None:
         setattr(figures, name, row[name] or 0)
     figures.skipped = list(row["skipped"] or ())
     return figures
-
-
-def run_index(**options: Any) -> int:
-    """The command; see :mod:`cgx.indexer.indexing`."""
-    from cgx.indexer.indexing import run
-
-    return run(**options)

@@ -43,6 +43,48 @@ def settle(tree: Tree, program: Program, seconds: float, reach: Collection[str] 
     return asked, settled
 
 
+def reachable(program: Program, script: str) -> set[str]:
+    """``path:symbol`` of everything that a script may run, over the calls of tier 1, imported modules included."""
+    calls: dict[str, list[tuple[str, ...]]] = {}
+    homes: dict[str, list[str]] = {}
+    for file in program.answers:
+        path = file.module.path
+        for scope in file.module.scopes:
+            if isinstance(scope.owner, Class | Function):
+                homes.setdefault(scope.owner.qname, []).append(f"{path}:{scope.symbol}")
+        for answer in file.answers:
+            names = tuple(target.qname for target in answer.targets if target.source)
+            if names:
+                calls.setdefault(f"{path}:{answer.scope.symbol}", []).append(names)
+    found: set[str] = set()
+    pending = [f"{path}:<module>" for path in _imported(program, script)]
+    while pending:
+        place = pending.pop()
+        if place in found:
+            continue
+        found.add(place)
+        for names in calls.get(place, ()):
+            pending.extend(home for name in names for home in homes.get(name, ()) if home not in found)
+    return found
+
+
+def _imported(program: Program, script: str) -> set[str]:
+    """Files that running a script imports, itself included."""
+    found: set[str] = set()
+    pending = [script]
+    while pending:
+        module = program.modules.at(pending.pop())
+        if module is None or module.path in found:
+            continue
+        found.add(module.path)
+        for level, name, item, _, _ in module.facts["imports"]:
+            for wanted in (name, f"{name}.{item}" if item else name):
+                other = program.modules.find(module, level, wanted)
+                if other is not None and not other.standard:
+                    pending.append(other.path)
+    return found
+
+
 def accept(answer: Answer, targets: tuple[Target, ...]) -> None:
     """Jedi's targets for a site that had none. An answer of tier 1 is never overridden."""
     if not answer.targets:

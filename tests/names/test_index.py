@@ -62,9 +62,14 @@ def repo(tmp_path: Path) -> Path:
     return folder
 
 
-@pytest.fixture
-def store(tmp_path: Path) -> Iterator[Store]:
-    with open_store(str(tmp_path / "store"), "job") as opened:
+@pytest.fixture(params=["embedded", pytest.param("neo4j", marks=pytest.mark.neo4j)])
+def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]:
+    """An empty store of each kind."""
+    url = str(tmp_path / "store") if request.param == "embedded" else request.getfixturevalue("neo4j_url")
+    with open_store(url, "job") as opened:
+        if request.param == "neo4j":
+            with opened._driver.session(database=opened._database) as session:  # type: ignore[attr-defined]
+                session.run("MATCH (n) DETACH DELETE n").consume()
         yield opened
 
 

@@ -16,7 +16,7 @@ from cgx.cli import main
 from cgx.indexer.names import jedi_worker
 from cgx.indexer.names.cache import FactsCache
 from cgx.indexer.names.program import Program, link, load
-from cgx.indexer.names.second_tier import AUTHOR, settle
+from cgx.indexer.names.second_tier import AUTHOR, reachable, settle
 from cgx.indexer.source import Tree, open_tree
 
 # One file for each kind, so that one run of Jedi answers them all: name -> (source, callee text, target).
@@ -164,6 +164,21 @@ def test_only_jedi_settles(name: str, settled: tuple[Any, ...]) -> None:
 
 def test_settled_sites_are_counted(settled: tuple[Any, ...]) -> None:
     assert settled[2][1] >= len(KINDS) and settled[2][0] >= settled[2][1]
+
+
+def test_only_what_a_script_reaches_is_asked(tmp_path: Path, facts_cache: FactsCache) -> None:
+    write(
+        tmp_path,
+        {
+            "train.py": "from lib import run\nrun(1)\n",
+            "lib.py": "import other\ndef run(x):\n    x.m()\n    other.step(x)\ndef idle(x):\n    x.n()\n",
+            "other.py": "def step(y):\n    y.o()\n",
+            "far.py": "def f(z):\n    z.p()\nf(1)\n",
+        },
+    )
+    _, program = linked(tmp_path, facts_cache)
+    reach = reachable(program, "train.py")
+    assert reach == {"train.py:<module>", "lib.py:<module>", "other.py:<module>", "lib.py:run", "other.py:step"}
 
 
 def test_the_budget_is_kept(tmp_path: Path, facts_cache: FactsCache) -> None:

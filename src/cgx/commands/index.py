@@ -1,6 +1,6 @@
 """``cgx index``: the static graph of a commit, and with a launch line the job graph over it.
 
-The work is done by :func:`cgx.indexer.pipeline.run_index`.
+The work is done by :func:`cgx.workflow.indexing.run_index`.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ def index(
 
     Example:  cgx index . --rev HEAD --launch "torchrun --nproc_per_node=8 train.py"
     """
-    from cgx.indexer.pipeline import run_index
+    from cgx.workflow.indexing import run_index
 
     return run_index(
         source=source, rev=rev, worktree=worktree, launch=launch, env=env or [], store=store, jobs=jobs, deep=deep,

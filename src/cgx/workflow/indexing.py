@@ -21,7 +21,7 @@ from cgx.indexer.source.revisions import revisions
 CHECKPOINT_EVERY = 20  # commits of a range between two states that readers see and that outlive a crash
 
 
-def run(
+def run_index(
     *, source: str, rev: str | None, worktree: bool, launch: str | None, env: list[Path], store: str | None, jobs: int,
     deep: float, strict: bool, quiet: bool, json: bool,
 ) -> int:  # fmt: skip
@@ -38,14 +38,16 @@ def run(
     with ExitStack() as stack:
         first = stack.enter_context(open_tree(source, wanted[0], worktree))
         opened = stack.enter_context(open_store(store, first.repository_key))
+        envs = [stack.enter_context(open_tree(folder, env=True)) for folder in env]
         session = Session(keep=len(wanted) > 1)
         try:
             for number, tree in enumerate(_trees(first, wanted)):
+                start = _start(launch, tree, envs)  # before anything is indexed: a wrong line is told at once
                 say = _speaker(tree.display) if not quiet and len(wanted) == 1 else None
-                figures = index_tree(tree, opened, jobs=jobs, deep=deep, session=session, say=say)
+                figures = index_tree(tree, opened, jobs=jobs, deep=deep, session=session, say=say, start=start)
                 row = {"commit": tree.commit, "name": tree.display, "store": opened.url, **figures.as_dict()}
                 if launch is not None:
-                    row["job"] = _job(tree, opened, launch, env, deep, strict)
+                    row["job"] = _job(tree, opened, launch, envs, deep, strict)
                 rows.append(row)
                 if not json:
                     print(_line(row) if len(wanted) > 1 else _text(row, figures))
@@ -76,17 +78,23 @@ def _speaker(name: str) -> Callable[[str], None]:
     return lambda text: print(f"{name}: {text}", file=sys.stderr)
 
 
-def _job(tree: Tree, store: Any, launch: str, env: list[Path], deep: float, strict: bool) -> str:
+def _job(tree: Tree, store: Any, launch: str, envs: list[Tree], deep: float, strict: bool) -> str:
     """The job graph over the static one."""
     from cgx.indexer.job import JobRequest, read_job
-    from cgx.indexer.passes.identity import commit_id
-    from cgx.model.job_entries import job_delta
+    from cgx.workflow.request import env_digest
+    from cgx.workflow.storing import store_job
 
-    envs = [open_tree(folder, env=True) for folder in env]
-    rows = read_job(tree, envs, JobRequest(launch, deep=deep, strict=strict), [{"name": item.name} for item in envs])
-    job = rows.identity()
-    store.replace(job, job_delta(job, rows.header, rows.graph, rows.schedule, commit_id=commit_id(tree)))
-    return job
+    outside = [{"name": item.name, "digest": env_digest(Path(item.location))} for item in envs]
+    return store_job(store, tree, read_job(tree, envs, JobRequest(launch, deep=deep, strict=strict), outside))
+
+
+def _start(launch: str | None, tree: Tree, envs: list[Tree]) -> str | None:
+    """The script that a launch line starts, from which Jedi's reach is counted. Raises UserError where there is none."""
+    if launch is None:
+        return None
+    from cgx.indexer.launch import parse_launch
+
+    return parse_launch(launch, tree, envs).script
 
 
 def _line(row: dict[str, Any]) -> str:
