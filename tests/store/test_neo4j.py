@@ -41,9 +41,9 @@ def test_no_server_is_one_line_without_a_secret(monkeypatch):
 @pytest.mark.neo4j
 def test_constraints_and_indexes_are_there(neo4j_url):
     with open_store(neo4j_url, "r") as store:
-        names = {row[0] for row in store._read("SHOW CONSTRAINTS YIELD name RETURN name", {})}
+        names = {row[0] for row in store.read("SHOW CONSTRAINTS YIELD name RETURN name", {})}
         assert {f"cgx_{kind.label.lower()}_id" for kind in schema.NODES} <= names
-        states = store._read("SHOW INDEXES YIELD name, state WHERE name STARTS WITH 'cgx_' RETURN state", {})
+        states = store.read("SHOW INDEXES YIELD name, state WHERE name STARTS WITH 'cgx_' RETURN state", {})
         assert {row[0] for row in states} == {"ONLINE"}
         assert len(states) == len(schema.NODES) + sum(len(kind.indexes) for kind in schema.NODES)
 

@@ -108,7 +108,7 @@ def test_the_optimiser_changes_no_answer(store):
     for _ in range(3000):
         text = statements.one()
         plain = [tuple(row.values()) for row in store._graph.cypher(text, disable_optimizer=True)]
-        if store._read(text, {}) != plain:
+        if store.read(text, {}) != plain:
             wrong.append(text)
     assert not wrong
 
@@ -128,6 +128,6 @@ def test_both_stores_agree_on_random_statements(store, neo4j_url):
         server.write(sample.full_delta())
         for _ in range(60):
             text = statements.one()
-            if store._read(text, {}) != server._read(text, {}):
+            if store.read(text, {}) != server.read(text, {}):
                 wrong.append(text)
     assert not wrong

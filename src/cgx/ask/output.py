@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from cgx.ask.cells import cell, cut, display_width
+from cgx.ask.pictures import dot, mermaid
 from cgx.errors import UserError
 from cgx.store.base import Rows
 from cgx.store.values import plain
@@ -19,15 +20,20 @@ _WHOLE = frozenset({"anchor", "path"})  # columns that terminals and editors ope
 
 def table(rows: Rows, width: int | None) -> Iterator[str]:
     """A table in at most ``width`` columns (None: as wide as it is). Numbers stand right, everything else left."""
-    texts = [[cell(value) for value in row] for row in rows.rows]
+    shown = texts(rows)
     if not rows.columns:
         return
-    numeric = [bool(texts) and all(_number(row[at]) for row in rows.rows) for at in range(len(rows.columns))]
-    widths = _widths(rows.columns, texts, width)
+    numeric = [bool(shown) and all(_number(row[at]) for row in rows.rows) for at in range(len(rows.columns))]
+    widths = _widths(rows.columns, shown, width)
     yield _line(rows.columns, widths, numeric)
     yield "-+-".join("-" * each for each in widths)
-    for row in texts:
+    for row in shown:
         yield _line(row, widths, numeric)
+
+
+def texts(rows: Rows) -> list[list[str]]:
+    """Each cell as a person reads it."""
+    return [[cell(value) for value in row] for row in rows.rows]
 
 
 def as_json(rows: Rows, width: int | None) -> Iterator[str]:
@@ -51,6 +57,8 @@ FORMATS: dict[str, Callable[[Rows, int | None], Iterator[str]]] = {
     "json": as_json,
     "jsonl": as_jsonl,
     "csv": as_csv,
+    "mermaid": mermaid,
+    "dot": dot,
 }
 
 

@@ -15,7 +15,7 @@ def query(
     ],
     param: Annotated[list[str] | None, typer.Option("--param", "-p", metavar="k=v", help="A parameter.")] = None,
     format: Annotated[
-        str, typer.Option("--format", metavar="table|json|jsonl|csv", help="Form of the rows.")
+        str, typer.Option("--format", metavar="table|json|jsonl|csv|mermaid|dot", help="Form of the rows.")
     ] = "table",
     store: Store = None,
     source: SourceOption = ".",
@@ -26,7 +26,7 @@ def query(
 ) -> int:
     """Ask the graph in Cypher (read-only), or run a shipped query by its name.
 
-    Example:  cgx query "MATCH (m:ModuleEntry) RETURN m.path, m.multiplicity ORDER BY m.path"
+    Example:  cgx query "MATCH (m:ModuleEntry) RETURN m.module_path, m.multiplicity ORDER BY m.module_path"
     """
     from cgx.ask.query import run_query
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from cgx.commands.options import Json, SourceOption, Store
 
-app = typer.Typer(help="Copy a store, or clean it up.", rich_markup_mode=None, no_args_is_help=True)
+app = typer.Typer(help="Copy a store, export it, or clean it up.", rich_markup_mode=None, no_args_is_help=True)
 
 
 @app.command("copy")
@@ -23,6 +24,26 @@ def copy(
     from cgx.store.upkeep import run_copy
 
     return run_copy(origin, target)
+
+
+@app.command("export")
+def export(
+    format: Annotated[
+        str, typer.Option("--format", metavar="graphml|cypher|jsonl", help="Form of the file.")
+    ] = "graphml",
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", metavar="FILE", help="File (default: stdout).")
+    ] = None,
+    store: Store = None,
+    source: SourceOption = ".",
+) -> int:
+    """Write the whole graph as GraphML, a Cypher script or JSON lines.
+
+    Example:  cgx store export --format graphml -o graph.graphml
+    """
+    from cgx.store.upkeep import run_export
+
+    return run_export(store=store, source=source, format=format, output=output)
 
 
 @app.command("gc")

@@ -67,6 +67,18 @@ class Store(Protocol):
         Raises cgx.store.errors.QueryError (a UserError) for a bad statement, a write, or a timeout."""
         ...
 
+    def read(self, statement: str, params: Mapping[str, Any]) -> list[tuple[Any, ...]]:
+        """Rows of a statement of our own: no time or row limit, values as the engine gives them. Never for a user's text."""
+        ...
+
+    def execute(self, statement: str, params: Mapping[str, Any]) -> None:
+        """A statement of our own that may write. Never for a user's text."""
+        ...
+
+    def sweep(self) -> dict[str, int]:
+        """Delete what nothing holds any more, and commits whose writing was cut off. Returns the nodes deleted by label."""
+        ...
+
     def explain(self, cypher: str, params: Mapping[str, Any] | None = None) -> list[str]:
         """The plan of a statement, one step a line, without running it. Raises QueryError for a bad statement."""
         ...

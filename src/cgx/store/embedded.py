@@ -80,7 +80,7 @@ class EmbeddedStore:
             return
         with self._changing():
             for statement, rows in statements(plan, BATCH):
-                self._execute(statement, {"rows": rows})
+                self.execute(statement, {"rows": rows})
 
     def replace(self, scope_id: str, delta: GraphDelta) -> None:
         plan_write(delta, self._existing)  # refuse a bad delta before anything is deleted
@@ -90,7 +90,12 @@ class EmbeddedStore:
     def delete_scope(self, scope_id: str) -> int:
         self._writable()
         with self._changing():
-            return scopes.delete_scope(scope_id, self._read, self._execute)
+            return scopes.delete_scope(scope_id, self.read, self.execute)
+
+    def sweep(self) -> dict[str, int]:
+        self._writable()
+        with self._changing():
+            return scopes.sweep(self.read, self.execute)
 
     def checkpoint(self) -> None:
         self._writable()
@@ -149,7 +154,7 @@ class EmbeddedStore:
         return bool(self._existing(label, [id]))
 
     def ids(self, label: str) -> set[str]:
-        return {row[0] for row in self._read(f"MATCH (n:{_known(label)}) RETURN n.id AS id", {})}
+        return {row[0] for row in self.read(f"MATCH (n:{_known(label)}) RETURN n.id AS id", {})}
 
     def missing(self, label: str, ids: Iterable[str]) -> set[str]:
         wanted = list(ids)
@@ -157,20 +162,20 @@ class EmbeddedStore:
 
     def graph(self, edge_kinds: Iterable[str] | None = None, commit: str | None = None) -> nx.MultiDiGraph:
         self._refresh()
-        return project(self._read, edge_kinds, commit)
+        return project(self.read, edge_kinds, commit)
 
     # -- inside ----------------------------------------------------------------------------------------------------
 
     def _existing(self, label: str, ids: list[str]) -> set[str]:
         statement = f"UNWIND $ids AS i MATCH (n:{_known(label)} {{id: i}}) RETURN n.id AS id"
-        return {row[0] for part in chunks(ids, BATCH) for row in self._read(statement, {"ids": part})}
+        return {row[0] for part in chunks(ids, BATCH) for row in self.read(statement, {"ids": part})}
 
-    def _read(self, statement: str, params: Mapping[str, Any]) -> list[tuple[Any, ...]]:
+    def read(self, statement: str, params: Mapping[str, Any]) -> list[tuple[Any, ...]]:
         view = self._cypher(statement, params, timeout_ms=0)
         columns = view.columns
         return [tuple(row[name] for name in columns) for row in view]
 
-    def _execute(self, statement: str, params: Mapping[str, Any]) -> None:
+    def execute(self, statement: str, params: Mapping[str, Any]) -> None:
         self._cypher(statement, params, timeout_ms=0)
 
     def _cypher(self, statement: str, params: Mapping[str, Any], timeout_ms: int) -> Any:

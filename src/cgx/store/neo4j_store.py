@@ -63,7 +63,7 @@ class Neo4jStore:
         self._writable()
         with neo4j_errors.as_store_error(self.url):
             for statement, rows in statements(plan_write(delta, self._existing), BATCH):
-                self._execute(statement, {"rows": rows})
+                self.execute(statement, {"rows": rows})
 
     def replace(self, scope_id: str, delta: GraphDelta) -> None:
         with neo4j_errors.as_store_error(self.url):
@@ -74,7 +74,12 @@ class Neo4jStore:
     def delete_scope(self, scope_id: str) -> int:
         self._writable()
         with neo4j_errors.as_store_error(self.url):
-            return scopes.delete_scope(scope_id, self._read, self._execute)
+            return scopes.delete_scope(scope_id, self.read, self.execute)
+
+    def sweep(self) -> dict[str, int]:
+        self._writable()
+        with neo4j_errors.as_store_error(self.url):
+            return scopes.sweep(self.read, self.execute)
 
     def checkpoint(self) -> None:
         """Every batch is committed when it is written: nothing is left to do."""
@@ -116,7 +121,7 @@ class Neo4jStore:
         return bool(self._existing(label, [id]))
 
     def ids(self, label: str) -> set[str]:
-        return {row[0] for row in self._read(f"MATCH (n:{_known(label)}) RETURN n.id AS id", {})}
+        return {row[0] for row in self.read(f"MATCH (n:{_known(label)}) RETURN n.id AS id", {})}
 
     def missing(self, label: str, ids: Iterable[str]) -> set[str]:
         wanted = list(ids)
@@ -124,25 +129,25 @@ class Neo4jStore:
 
     def graph(self, edge_kinds: Iterable[str] | None = None, commit: str | None = None) -> nx.MultiDiGraph:
         with neo4j_errors.as_store_error(self.url):
-            return project(self._read, edge_kinds, commit)
+            return project(self.read, edge_kinds, commit)
 
     # -- inside ----------------------------------------------------------------------------------------------------
 
     def _prepare(self) -> None:
-        have = {row[0] for row in self._read("SHOW CONSTRAINTS YIELD name RETURN name", {})}
-        have |= {row[0] for row in self._read("SHOW INDEXES YIELD name RETURN name", {})}
+        have = {row[0] for row in self.read("SHOW CONSTRAINTS YIELD name RETURN name", {})}
+        have |= {row[0] for row in self.read("SHOW INDEXES YIELD name RETURN name", {})}
         wanted = [text for text in ddl.statements() if text.split()[2] not in have]
         for statement in wanted:
-            self._execute(statement, {})
+            self.execute(statement, {})
         if wanted:
             with contextlib.suppress(ClientError):  # a server without it makes them at once
-                self._execute(f"CALL db.awaitIndexes({INDEX_WAIT})", {})
+                self.execute(f"CALL db.awaitIndexes({INDEX_WAIT})", {})
 
     def _existing(self, label: str, ids: list[str]) -> set[str]:
         statement = f"UNWIND $ids AS i MATCH (n:{_known(label)} {{id: i}}) RETURN n.id AS id"
-        return {row[0] for part in chunks(ids, BATCH) for row in self._read(statement, {"ids": part})}
+        return {row[0] for part in chunks(ids, BATCH) for row in self.read(statement, {"ids": part})}
 
-    def _read(self, statement: str, params: Mapping[str, Any]) -> list[tuple[Any, ...]]:
+    def read(self, statement: str, params: Mapping[str, Any]) -> list[tuple[Any, ...]]:
         records, _, _ = self._driver.execute_query(
             _literal(statement),
             parameters_=dict(params),
@@ -151,7 +156,7 @@ class Neo4jStore:
         )
         return [tuple(record.values()) for record in records]
 
-    def _execute(self, statement: str, params: Mapping[str, Any]) -> None:
+    def execute(self, statement: str, params: Mapping[str, Any]) -> None:
         self._driver.execute_query(_literal(statement), parameters_=dict(params), database_=self._database)
 
     @contextlib.contextmanager
@@ -174,10 +179,10 @@ class Neo4jStore:
     def _terminate(self, tag: str) -> None:
         """Stop the transaction with this tag from another connection."""
         with contextlib.suppress(Neo4jError, DriverError):
-            running = self._read("SHOW TRANSACTIONS YIELD transactionId, metaData RETURN transactionId, metaData", {})
+            running = self.read("SHOW TRANSACTIONS YIELD transactionId, metaData RETURN transactionId, metaData", {})
             for id_, data in running:
                 if data.get("cgx") == tag:
-                    self._execute("TERMINATE TRANSACTIONS $id", {"id": id_})
+                    self.execute("TERMINATE TRANSACTIONS $id", {"id": id_})
 
     def _refuse(self, transaction: neo4j.Transaction, cypher: str, params: Mapping[str, Any] | None) -> None:
         """Refuse what the server's planner says is more than reading the graph."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from cgx.model.schema_job import ENTRIES
 from cgx.store.plan import chunks
 
 Read = Callable[[str, Mapping[str, Any]], list[tuple[Any, ...]]]
@@ -23,6 +24,17 @@ _DEFINED = (
     "UNWIND $ids AS i MATCH (:File {id: i})-[:DEFINES]->(x) RETURN labels(x)[0] AS label, x.id AS id ORDER BY label, id"
 )
 _ORPHANS = "MATCH (s:{label}) WHERE NOT (s)--() RETURN s.id AS id ORDER BY id"
+
+_CUT_OFF = "MATCH (c:Commit) WHERE c.complete = false RETURN c.id AS id ORDER BY id"
+_LOOSE = (
+    ("Job", "MATCH (n:Job) WHERE NOT (n)-[:OF]->() RETURN n.id AS id ORDER BY id"),
+    ("File", "MATCH (n:File) WHERE NOT (n)<-[:HAS]-() RETURN n.id AS id ORDER BY id"),
+    ("Class", "MATCH (n:Class) WHERE NOT (n)<-[:DEFINES]-() RETURN n.id AS id ORDER BY id"),
+    ("Function", "MATCH (n:Function) WHERE NOT (n)<-[:DEFINES]-() RETURN n.id AS id ORDER BY id"),
+    ("EntryPoint", "MATCH (n:EntryPoint) WHERE NOT (n)<-[:OFFERS]-() RETURN n.id AS id ORDER BY id"),
+    *((label, f"MATCH (n:{label}) WHERE NOT (n)<-[:HAS_ENTRY]-() RETURN n.id AS id ORDER BY id") for label in ENTRIES),
+)
+"""What a node of each label must hang on; in the order of deletion, holders before what they held."""
 
 IDENTITIES = ("Symbol", "External", "Reason")
 """Labels whose nodes are shared by commits and go when nothing points to them any more."""
@@ -50,6 +62,19 @@ def delete_orphans(read: Read, execute: Execute) -> int:
         _delete(label, [row[0] for row in read(_ORPHANS.replace("{label}", label), {})], execute)
         for label in IDENTITIES
     )
+
+
+def sweep(read: Read, execute: Execute) -> dict[str, int]:
+    """Delete commits whose writing was cut off, and every node that nothing holds. Returns the nodes deleted by label."""
+    gone: dict[str, int] = {}
+    for row in read(_CUT_OFF, {}):
+        gone["Commit"] = gone.get("Commit", 0) + delete_scope(row[0], read, execute)
+    for label, statement in _LOOSE:
+        if ids := [row[0] for row in read(statement, {})]:
+            gone[label] = _delete(label, ids, execute)
+    if orphans := delete_orphans(read, execute):
+        gone["identities"] = orphans
+    return gone
 
 
 def _delete_job(job_id: str, read: Read, execute: Execute) -> int:
