@@ -133,7 +133,9 @@ def _instance(interp: Interp, owner: Instance, name: str, site: Site) -> Value:
         if special is not MISSING:
             return special
     if found is not MISSING:
-        return bind(interp, found, owner, home or cls, name, site)
+        # A modelled base that stands before the class that has the name wins, as in Python's order.
+        earlier = interp.external_member(outside, name, owner, site) if isinstance(outside, External) else MISSING
+        return earlier if earlier is not MISSING else bind(interp, found, owner, home or cls, name, site)
     special = _special(interp, owner, name)
     if special is not MISSING:
         return special

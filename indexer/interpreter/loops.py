@@ -352,6 +352,7 @@ def exec_while(interp: Interp, node: ast.While, frame: Frame) -> Signal:
     outer_exit, frame.early_exit = frame.early_exit, False
     with interp.inside(loop, keep=True), interp.loop(context, decided=True):
         for index in range(MAX_WHILE):
+            summarised = interp.summarised
             interp.trail.begin()
             start = len(loop.children)
             mark = interp.mark()
@@ -361,7 +362,8 @@ def exec_while(interp: Interp, node: ast.While, frame: Frame) -> Signal:
             except BaseException:
                 interp.trail.commit()
                 raise
-            heavy = not interp.in_model and works(loop.children) and signal not in (BREAK, RETURN)
+            alike = works(loop.children) or interp.summarised > summarised
+            heavy = not interp.in_model and alike and signal not in (BREAK, RETURN)
             if truth is None or heavy or (frame.early_exit and signal not in (BREAK, RETURN)):
                 interp.trail.rollback()
                 loop.children.clear()

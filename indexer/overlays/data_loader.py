@@ -18,6 +18,7 @@ from cgx.indexer.overlays.data_values import collated, pinned
 AUTHOR = "overlays.data_loader"
 LOADER = "torch.utils.data.DataLoader"
 ITERATOR = "torch.utils.data.iterator.DataLoader"  # what iterating a loader gives
+INNER = "cgx.loader"  # on an instance of a subclass of the loader
 WORKER = "torch.utils.data.worker"
 SIGNATURE = (
     "dataset batch_size shuffle sampler batch_sampler num_workers collate_fn pin_memory drop_last timeout worker_init_fn "
@@ -37,6 +38,20 @@ def construct(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value
     return Opaque(LOADER, attrs, site.anchor)
 
 
+def initialise(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    """``super().__init__(dataset, ...)`` in a subclass: what a loader of its own would be is kept on the instance."""
+    loader = construct(interp, site, args[1:], kwargs)
+    interp.trail.set_item(args[0].attrs, INNER, loader)
+    for name in ("dataset", "batch_size", "num_workers", "pin_memory", "drop_last", "collate_fn", "sampler", "batch_sampler"):
+        interp.trail.set_item(args[0].attrs, name, loader.attrs.get(name))
+    return None
+
+
+def inner(loader: Value) -> Value:
+    """The loader behind an instance of a subclass; others stay."""
+    return loader.attrs.get(INNER, loader) if isinstance(loader, Instance) else loader
+
+
 def workers_of(loader: Opaque) -> int | None:
     count = loader.attrs.get("num_workers", 0)
     return count if isinstance(count, int) else 0 if count is None else None
@@ -44,7 +59,7 @@ def workers_of(loader: Opaque) -> int | None:
 
 def iterate(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
     """``iter(loader)`` or ``for batch in loader``."""
-    loader = args[0]
+    loader = inner(args[0])
     if not isinstance(loader, Opaque):
         return loader  # an iterator already
     workers = workers_of(loader)
@@ -125,7 +140,7 @@ def first_of(listed: Value, interp: Any, site: Any) -> Value:
 
 def length(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
     """Batches of an epoch: samples, divided among the ranks by a distributed sampler, over the batch size."""
-    loader = args[0]
+    loader = inner(args[0])
     if isinstance(loader, Sequence):
         return loader.length
     batch, drop = loader.attrs.get("batch_size"), flag(loader.attrs.get("drop_last"), False)
@@ -208,8 +223,14 @@ ENTRIES: dict[str, Any] = {
     LOADER: construct,
     "torch.utils.data.dataloader.DataLoader": construct,
     "torchdata.stateful_dataloader.StatefulDataLoader": construct,
+    f"{LOADER}.__init__": initialise,
     f"{LOADER}.__iter__": iterate,
     f"{LOADER}.__len__": length,
     f"{LOADER}.state_dict": lambda interp, site, args, kwargs: Opaque(f"{LOADER}.state_dict", {}, site.anchor),
 }
-BASES: dict[str, tuple[str, ...]] = {}
+STATEFUL = "torchdata.stateful_dataloader.StatefulDataLoader"
+BASES: dict[str, tuple[str, ...]] = {STATEFUL: (LOADER,), "torch.utils.data.dataloader.DataLoader": (LOADER,)}
+SIGNATURES: dict[str, str] = {
+    name: f"{SIGNATURE} prefetch_factor persistent_workers pin_memory_device in_order" for name in (LOADER, f"{LOADER}.__init__")
+}
+SIGNATURES |= {name: f"{SIGNATURES[LOADER]} snapshot_every_n_steps" for name in (STATEFUL, f"{STATEFUL}.__init__")}

@@ -334,3 +334,30 @@ def test_lines_of_long_and_absent_files_are_unknown_texts(run: Run) -> None:
 def test_a_loop_with_one_of_unknown_count_inside_is_summarised(run: Run) -> None:
     code = "rows = []\nfor i in range(10_000):\n    pos = 0\n    while pos < len(open('/data/x').read()):\n        pos += 1\n    rows.append(pos)\nlast = pos\n"
     assert run(code)["last"] == "?loop-carried"
+
+
+def test_a_subclass_of_the_loader_is_a_loader(run: Run) -> None:
+    code = """
+from abc import ABC, abstractmethod
+import inspect
+import torch
+from torchdata.stateful_dataloader import StatefulDataLoader
+class Base(ABC):
+    @abstractmethod
+    def __iter__(self): ...
+class Loader(StatefulDataLoader, Base):
+    def __init__(self, data, rank, **kwargs):
+        self.rank = rank
+        super().__init__(data, **kwargs)
+class Data(torch.utils.data.IterableDataset):
+    def __iter__(self):
+        while True:
+            for line in open("/data/x"):
+                yield torch.zeros(3)
+loader = Loader(Data(), 1, batch_size=4)
+batch = next(iter(loader))
+shape = tuple(batch.shape)
+names = "batch_size" in inspect.signature(StatefulDataLoader.__init__).parameters
+"""
+    found = run(code)
+    assert found["shape"] == (4, 3) and found["names"] is True
