@@ -10,6 +10,7 @@ from cgx.indexer.interpreter import operators
 from cgx.indexer.interpreter.memo import read_value
 from cgx.indexer.interpreter.scopes import Site
 from cgx.indexer.interpreter.values import (
+    DELEGATE,
     MISSING,
     Alternatives,
     BoundMethod,
@@ -132,6 +133,10 @@ def _instance(interp: Interp, owner: Instance, name: str, site: Site) -> Value:
         special = _module_special(interp, owner, name)
         if special is not MISSING:
             return special
+    if found is not MISSING and isinstance(outside, External) and DELEGATE in owner.attrs:
+        value = interp.external_member(outside, name, owner, site)  # an outside base that comes before the one that has it
+        if value is not MISSING:
+            return value
     if found is not MISSING:
         # A modelled base that stands before the class that has the name wins, as in Python's order.
         earlier = interp.external_member(outside, name, owner, site) if isinstance(outside, External) else MISSING

@@ -12,6 +12,7 @@ from cgx.indexer.interpreter.scopes import Site
 from cgx.indexer.interpreter.stdlib.arrays import array_attribute
 from cgx.indexer.interpreter.trace import OpNode
 from cgx.indexer.interpreter.values import (
+    DELEGATE,
     MISSING,
     BoundMethod,
     ClassValue,
@@ -285,6 +286,8 @@ class Externals:
             return self.op(qname, [owner, *args], kwargs, site)
         if qname in methods.METHODS:
             return methods.METHODS[qname](self, site, [owner, *args], kwargs)
+        if name == "__init__" and isinstance(owner, Instance) and self.external_init(External(kind), owner, args, kwargs, site):
+            return None
         if isinstance(owner, ModuleInstance) and name in nn_module.METHODS:
             return nn_module.METHODS[name](self, site, [owner, *args], kwargs)
         if isinstance(owner, ListValue | SetValue | tuple):
@@ -303,6 +306,12 @@ class Externals:
 
     def external_member(self: Any, base: External, name: str, owner: Value, site: Site) -> Value:
         """A member that a class of the source inherits from outside. MISSING where no table has it."""
+        held = owner.attrs.get(DELEGATE) if isinstance(owner, Instance) else None
+        if isinstance(held, Opaque) and name != "__init__":
+            if name in held.attrs:
+                return self.pick(held.attrs[name])
+            if self.has_handler(held.qname, name):
+                return BoundMethod(External(f"{held.qname}.{name}"), held)
         for cls in self.lineage(base.qname):
             if f"{cls}.{name}" in self._handlers:
                 return BoundMethod(External(f"{cls}.{name}"), owner)
@@ -358,6 +367,11 @@ class Externals:
         if member is not MISSING:
             self.call(member, args, kwargs, site)
             return True
+        if base.qname in self._handlers and base.qname not in QUIET_BASES:
+            made = self.call_external(base.qname, args, kwargs, site)
+            if isinstance(made, Opaque):  # what the base is, under the class of the source: its methods work on it
+                self.trail.set_item(owner.attrs, DELEGATE, made)
+                return True
         return base.qname in QUIET_BASES
 
     def autograd_apply(self: Any, cls: Value, args: Args, kwargs: Kwargs, site: Site) -> Value:

@@ -351,10 +351,10 @@ def exec_while(interp: Interp, node: ast.While, frame: Frame) -> Signal:
     context = LoopContext(expr, None, frame.anchor(node.test))
     outer_exit, frame.early_exit = frame.early_exit, False
     with interp.inside(loop, keep=True), interp.loop(context, decided=True):
+        steps = interp.steps
         for index in range(MAX_WHILE):
-            summarised = interp.summarised
             interp.trail.begin()
-            start = len(loop.children)
+            start, summarised = len(loop.children), interp.summarised
             mark = interp.mark()
             try:
                 truth = interp.truth_at(interp.eval(node.test, frame), site)
@@ -362,8 +362,9 @@ def exec_while(interp: Interp, node: ast.While, frame: Frame) -> Signal:
             except BaseException:
                 interp.trail.commit()
                 raise
-            alike = works(loop.children) or interp.summarised > summarised
-            heavy = not interp.in_model and alike and signal not in (BREAK, RETURN)
+            heavy = not interp.in_model and signal not in (BREAK, RETURN) and (
+                works(loop.children) or interp.summarised > summarised or interp.steps - steps > MAX_JOB_STEPS
+            )
             if truth is None or heavy or (frame.early_exit and signal not in (BREAK, RETURN)):
                 interp.trail.rollback()
                 loop.children.clear()

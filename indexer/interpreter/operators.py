@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from cgx.indexer.interpreter.joins import join, same
+from cgx.indexer.interpreter.signals import Raised
 from cgx.indexer.interpreter.values import (
     MISSING,
     Alternatives,
@@ -80,12 +81,25 @@ def lift(interp: Interp, values: tuple[Value, ...], function: Callable[..., Valu
                 results.append(function(*picked))
             return by_rank(results)
         if isinstance(value, Alternatives):
-            found: Value = MISSING
-            for condition, option in interp.options_of(value):
-                result = function(*values[:index], option, *values[index + 1 :])
-                found = result if found is MISSING else join(result, found, condition, value.anchor)
-            return found
+            return _each_option(interp, value, lambda option: function(*values[:index], option, *values[index + 1 :]))
     return function(*values)
+
+
+def _each_option(interp: Interp, value: Alternatives, function: Callable[[Value], Value]) -> Value:
+    """The result for each alternative. One for which the code would raise is none: the job runs."""
+    found: Value = MISSING
+    error: Raised | None = None
+    for condition, option in interp.options_of(value):
+        try:
+            with interp.catching():
+                result = function(option)
+        except Raised as raised:
+            error = raised
+            continue
+        found = result if found is MISSING else join(result, found, condition, value.anchor)
+    if found is MISSING and error is not None:
+        raise error
+    return found
 
 
 def by_rank(results: list[Value]) -> Value:

@@ -211,7 +211,7 @@ def try_(interp: Interp, node: ast.Try, frame: Frame) -> Signal:
     raised = True
     try:
         try:
-            with interp.catching(lambda error: _handler(interp, node, error, frame) is not None):
+            with interp.catching(lambda error: _swallows(_handler(interp, node, error, frame))):
                 signal = block(interp, node.body, frame)
             raised = False
         except Raised as error:
@@ -251,6 +251,15 @@ def _handler(interp: Interp, node: ast.Try, error: Raised, frame: Frame) -> ast.
         if handler.type is None or _matches(interp, error.value, interp.attempt(lambda handler=handler: interp.eval(handler.type, frame))):
             return handler
     return None
+
+
+def _swallows(handler: ast.ExceptHandler | None) -> bool:
+    """The job goes on behind the handler: it neither raises again nor ends the process."""
+    if handler is None:
+        return False
+    last = handler.body[-1]
+    ends = isinstance(last, ast.Expr) and isinstance(last.value, ast.Call) and ast.unparse(last.value.func) in ("sys.exit", "exit", "quit", "os._exit")
+    return not ends and not (isinstance(last, ast.Raise) and (last.exc is None or handler.name is not None))
 
 
 def _handle(interp: Interp, node: ast.Try, error: Raised, frame: Frame) -> tuple[bool, Signal]:

@@ -363,6 +363,7 @@ MISSING = _Missing()
 CONTAINERS = (tuple, ListValue, DictValue, SetValue)
 MAYBE: Any = 2  # a value of ``open``
 MAX_OPTIONS = 4
+DELEGATE = "__cgx_delegate__"  # attribute of an instance: the modelled object of an outside class that it inherits from
 
 
 def is_constant(value: Value) -> bool:

@@ -81,6 +81,7 @@ OVERLAYS: tuple[ModuleType, ...] = (
     ddp,
     fsdp,
     tensor_parallel,
+    spmd_types,
     groups,
     collectives,
     cuda,

@@ -1,79 +1,109 @@
-"""spmd_types (0.2): a type system over collectives. Its checks change nothing; its collectives are those of their names."""
+"""spmd_types: annotations of how tensors lie on a mesh. They move nothing; what does is a collective by its two types.
+
+Covers spmd_types 0.2. The library only checks types; with it or without, a job computes the same.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
-from cgx.indexer.interpreter.values import FunctionValue, Opaque, TensorValue, Value
-from cgx.indexer.overlays.groups import group_purpose, purpose
+from cgx.indexer.interpreter.values import External, FunctionValue, Native, Opaque, TensorValue, Value
+from cgx.indexer.overlays.arguments import argument_text, bind
 
 AUTHOR = "overlays.spmd_types"
-REGION = "spmd_types.region"
-CHECKS = ("assert_type", "assert_local_type", "assert_type_like", "assert_local_type_like", "mutate_type", "reinterpret", "convert",
-          "invariant_to_replicate", "reinterpret_mesh")  # fmt: skip
-REGIONS = ("set_current_mesh", "no_typecheck", "local", "typecheck", "trace", "traceback_filtering", "set_dist")
-DECORATORS = ("local_map", "register_autograd_function", "register_local_autograd_function", "register_decomposition", "register_local_backward_hook")
-COLLECTIVES = {"all_reduce": "all_reduce", "all_gather": "all_gather", "reduce_scatter": "reduce_scatter", "all_to_all": "all_to_all",
-               "unshard": "all_gather"}  # fmt: skip
+LOCAL, SHARD = "spmd_types.PerMeshAxisLocalSpmdType", "spmd_types.Shard"
+PACKAGES = ("spmd_types",)
+Handler = Callable[..., Value]
+
+MOVES: dict[tuple[str, str], str] = {
+    ("P", "R"): "all_reduce",
+    ("P", "I"): "all_reduce",
+    ("P", "S"): "reduce_scatter",
+    ("P", "V"): "reduce_scatter",
+    ("S", "R"): "all_gather",
+    ("V", "R"): "all_gather",
+    ("S", "I"): "all_gather",
+    ("S", "S"): "all_to_all",
+    ("V", "V"): "all_to_all",
+}
+"""What moves data between two types of a tensor on one axis of the mesh; other pairs are local."""
 
 
-def first(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
-    """A check of the value's type: the value itself."""
+def same(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    """The tensor itself."""
     return args[0] if args else next(iter(kwargs.values()), None)
 
 
+def shard(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    return Opaque(SHARD, {"kind": "S", "dim": args[0] if args else kwargs.get("dim")}, site.anchor)
+
+
+def partition(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    return tuple(args)
+
+
 def region(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
-    return Opaque(REGION, {}, site.anchor)
+    return Opaque("contextlib.nullcontext", {"enter_result": None})
 
 
-def itself(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
-    return args[0]
+def decorator(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    """``@local_map(...)`` and its kind leave the function as it is."""
+    if args and isinstance(args[0], FunctionValue):
+        return args[0]
+    return Native("spmd_types.decorator", lambda i, s, a, k: a[0])
+
+
+def kind_of(value: Value) -> str:
+    if isinstance(value, Opaque):
+        return str(value.attrs.get("kind", ""))
+    return value.tail if isinstance(value, External) else ""
+
+
+def moving(fixed: str = "") -> Handler:
+    """A function that moves data between two types of ``x`` on ``axis``; ``fixed``: the collective where it is only one."""
+
+    def call(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
+        bound = bind("x axis src dst", args, kwargs)
+        collective = fixed or MOVES.get((kind_of(bound.get("src")), kind_of(bound.get("dst"))), "")
+        if collective and interp.world.size > 1:
+            text = argument_text(site, 1, "axis")
+            interp.event("collective", site, author=AUTHOR, basis="modelled", collective=collective, issued_by="call",
+                         async_op=None, group=text or None, blocking=True, what=argument_text(site, 0, "x"))  # fmt: skip
+            tensor = bound.get("x")
+            return TensorValue(None, tensor.dtype, tensor.device) if isinstance(tensor, TensorValue) else tensor
+        return bound.get("x")
+
+    return call
+
+
+def false(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    return False
 
 
 def nothing(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
     return None
 
 
-def passed(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
-    """A decorator, with or without arguments: what it decorates."""
-    return args[0] if len(args) == 1 and isinstance(args[0], FunctionValue) else Opaque(REGION, {}, site.anchor)
-
-
-def decorated(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
-    return args[1] if len(args) > 1 else None
-
-
-def collective(name: str) -> Any:
-    def call(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
-        tensor, group = args[0], args[1] if len(args) > 1 else kwargs.get("axis")
-        size = group.attrs.get("size") if isinstance(group, Opaque) else None
-        if size == 1:
-            return tensor
-        known = group_purpose(group) or (purpose(group) if isinstance(group, str) else None)
-        interp.event("collective", site, author=AUTHOR, collective=name, issued_by="call", blocking=True, parallelism=known)
-        shape = tensor.shape if isinstance(tensor, TensorValue) and name == "all_reduce" else None
-        return TensorValue(shape, getattr(tensor, "dtype", None), getattr(tensor, "device", None))
-
-    return call
-
-
-def redistribute(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
-    """From one type to another: which collective it is depends on the two."""
-    source, target = str(getattr(kwargs.get("src"), "name", "")), str(getattr(kwargs.get("dst"), "name", ""))
-    name = "all_reduce" if source == "P" and target in ("R", "I") else "reduce_scatter" if source == "P" else "all_gather"
-    return collective(name)(interp, site, args, kwargs)
-
-
-NAMES: tuple[str, ...] = tuple(f"spmd_types.{name}" for name in (*CHECKS, *REGIONS, *DECORATORS, *COLLECTIVES, "redistribute", "is_type_checking"))
-ENTRIES: dict[str, Any] = {f"spmd_types.{name}": first for name in CHECKS}
-ENTRIES |= {f"spmd_types.{name}": region for name in REGIONS}
-ENTRIES |= {f"spmd_types.{name}": passed for name in DECORATORS}
-ENTRIES |= {f"spmd_types.{name}": collective(kind) for name, kind in COLLECTIVES.items()}
-ENTRIES |= {
-    "spmd_types.redistribute": redistribute,
-    "spmd_types.is_type_checking": lambda interp, site, args, kwargs: False,
-    f"{REGION}.__enter__": itself,
-    f"{REGION}.__exit__": nothing,
-    f"{REGION}.__call__": decorated,
+CONSTANTS: dict[str, Value] = {
+    f"spmd_types.{name}": Opaque(LOCAL, {"kind": name}) for name in ("R", "I", "V", "P", "Replicate", "Invariant", "Varying", "Partial")
 }
-BASES: dict[str, tuple[str, ...]] = {}
+ENTRIES: dict[str, Handler] = {
+    "spmd_types.S": shard,
+    "spmd_types.Shard": shard,
+    "spmd_types.PartitionSpec": partition,
+    **{f"spmd_types.{name}": same for name in ("assert_type", "mutate_type", "reinterpret", "reinterpret_mesh", "convert", "shard", "unshard", "invariant_to_replicate")},
+    **{f"spmd_types.{name}": region for name in ("no_typecheck", "typecheck", "checker.typecheck", "local", "set_current_mesh", "trace")},
+    **{f"spmd_types.{name}": decorator for name in ("local_map", "register_autograd_function", "register_local_autograd_function", "register_decomposition")},
+    "spmd_types.redistribute": moving(),
+    "spmd_types.all_reduce": moving("all_reduce"),
+    "spmd_types.all_gather": moving("all_gather"),
+    "spmd_types.reduce_scatter": moving("reduce_scatter"),
+    "spmd_types.all_to_all": moving("all_to_all"),
+    "spmd_types.is_type_checking": false,
+    "spmd_types.current_mesh": nothing,
+    "spmd_types.get_local_type": nothing,
+    "spmd_types.has_local_type": false,
+    "spmd_types.register_tree": nothing,
+}
+BASES: dict[str, tuple[str, ...]] = {LOCAL: ("spmd_types.PerMeshAxisSpmdType",), SHARD: ("spmd_types.PerMeshAxisSpmdType",)}
