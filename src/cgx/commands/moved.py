@@ -1,12 +1,13 @@
-"""``cgx moved``: anchors across revisions. The work is done by :func:`cgx.indexer.passes.moved.run_moved`."""
+"""``cgx moved``: anchors across revisions. The work is done by :func:`cgx.workflow.moved.run_moved`."""
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from cgx.commands.options import Json, Quiet, SourceOption
+from cgx.commands.options import Force, Json, Quiet, SourceOption, Workspace
 
 
 def moved(
@@ -17,6 +18,8 @@ def moved(
     to: Annotated[str, typer.Option("--to", metavar="REV", help="The revision to follow them to.")] = ...,  # type: ignore[assignment]
     rewrite: Annotated[bool, typer.Option("--rewrite", help="Write the records again with the new anchors.")] = False,
     source: SourceOption = ".",
+    workspace: Workspace = Path("."),
+    force: Force = False,
     quiet: Quiet = False,
     json: Json = False,
 ) -> int:
@@ -24,6 +27,6 @@ def moved(
 
     Example:  cgx moved --from v1 --to v2 model.py:Block.forward:103
     """
-    from cgx.indexer.passes.moved import run_moved
+    from cgx.workflow.moved import run_moved
 
-    return run_moved(anchors or [], from_rev=from_, to_rev=to, rewrite=rewrite, source=source, quiet=quiet, json=json)
+    return run_moved(anchors or [], from_rev=from_, to_rev=to, rewrite=rewrite, source=source, quiet=quiet, json=json, workspace=workspace, force=force)

@@ -62,3 +62,4 @@ Deep = Annotated[
 Strict = Annotated[bool, typer.Option("--strict", help="Exit 1 if something stays unresolved or a fault was recorded.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress on stderr.")]
 Json = Annotated[bool, typer.Option("--json", help="Machine-readable output.")]
+Force = Annotated[bool, typer.Option("--force", help="Overwrite files that cgx did not write.")]

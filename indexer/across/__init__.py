@@ -1,0 +1,1 @@
+"""Across commits: where an anchor of one commit stands in another."""

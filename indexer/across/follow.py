@@ -1,0 +1,269 @@
+"""Follow anchors from one commit to another."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from difflib import SequenceMatcher
+from typing import Any, Protocol
+
+from cgx.indexer.across.lines import Alignment, Place, search
+from cgx.indexer.across.pairs import Pairing, contained, pair_units
+from cgx.indexer.across.units import FileUnits, Statement, Unit, read_units
+from cgx.model.anchors import Anchor
+
+STATUSES = ("unchanged", "shifted", "edited", "moved", "renamed", "split", "gone", "ambiguous")
+
+
+class TreeLike(Protocol):
+    def paths(self) -> list[str]: ...
+    def blob(self, path: str) -> str: ...
+    def read(self, path: str) -> bytes | None: ...
+    def exists(self, path: str) -> bool: ...
+
+
+@dataclass(slots=True)
+class Answer:
+    """What became of one anchor. ``to`` is absent where it is gone or ambiguous; then ``candidates`` may say more."""
+
+    anchor: str
+    status: str
+    to: str | None = None
+    candidates: list[str] = field(default_factory=list)
+    evidence: str = ""
+
+    def row(self) -> dict[str, Any]:
+        return {"anchor": self.anchor, "status": self.status, "to": self.to, "candidates": self.candidates, "evidence": self.evidence}
+
+
+class Follower:
+    """Anchors of ``old`` in ``new``. Only files that differ are read, each once."""
+
+    def __init__(self, old: TreeLike, new: TreeLike, renames: dict[str, str] | None = None) -> None:
+        self.old, self.new = old, new
+        before, after = set(old.paths()), set(new.paths())
+        self.gone = sorted(before - after)
+        self.added = sorted(after - before)
+        self.changed = sorted(path for path in before & after if old.blob(path) != new.blob(path))
+        self.renames = self._equal_files() | {path: target for path, target in (renames or {}).items() if path in set(self.gone)}
+        self._old_files: dict[str, FileUnits] = {}
+        self._new_files: dict[str, FileUnits] = {}
+        self._pairing: Pairing | None = None
+        self._alignments: dict[int, Alignment] = {}
+        self._before: Counter[str] | None = None
+
+    def _equal_files(self) -> dict[str, str]:
+        """Files that went under another name with equal content, one to one."""
+        lost = Counter(self.old.blob(path) for path in self.gone)
+        there: dict[str, list[str]] = {}
+        for path in self.added:
+            there.setdefault(self.new.blob(path), []).append(path)
+        return {path: there[self.old.blob(path)][0] for path in self.gone if lost[self.old.blob(path)] == 1 and len(there.get(self.old.blob(path), ())) == 1}
+
+    def follow(self, text: str) -> Answer:
+        """The answer for one anchor. An anchor that does not hold at the old commit is gone, and the evidence says so."""
+        try:
+            anchor = Anchor.parse(text)
+        except ValueError:
+            return Answer(text, "gone", evidence="not an anchor: path:Symbol:line")
+        if not self.old.exists(anchor.path):
+            return Answer(text, "gone", evidence="no such file at the old commit")
+        if self.new.exists(anchor.path) and self.old.blob(anchor.path) == self.new.blob(anchor.path):
+            return Answer(text, "unchanged", text, evidence="the file is the same")
+        old_file = self.old_file(anchor.path)
+        unit = old_file.unit_at(anchor.symbol, anchor.line)
+        if unit is None:
+            return self._by_text(anchor, text, old_file)
+        index = statement_at(unit, anchor.line)
+        if index is None:
+            return self._by_text(anchor, text, old_file)
+        return self._unit(anchor, text, unit, index)
+
+    # ------------------------------------------------------------------ files
+
+    def old_file(self, path: str) -> FileUnits:
+        if path not in self._old_files:
+            self._old_files[path] = read_units(path, self.old.blob(path), self.old.read(path) or b"")
+        return self._old_files[path]
+
+    def new_file(self, path: str) -> FileUnits:
+        if path not in self._new_files:
+            self._new_files[path] = read_units(path, self.new.blob(path), self.new.read(path) or b"")
+        return self._new_files[path]
+
+    @property
+    def pairing(self) -> Pairing:
+        if self._pairing is None:
+            old = {path: self.old_file(path) for path in [*self.changed, *self.gone] if path.endswith(".py")}
+            new = {path: self.new_file(path) for path in [*self.changed, *self.added] if path.endswith(".py")}
+            self._pairing = pair_units(old, new, self.renames)
+        return self._pairing
+
+    def new_units(self) -> list[Unit]:
+        self.pairing  # noqa: B018 - reads the files
+        return [unit for path in [*self.changed, *self.added] if path.endswith(".py") for unit in self.new_file(path).units.values()]
+
+    # ------------------------------------------------------------------ units
+
+    def _unit(self, anchor: Anchor, text: str, unit: Unit, index: int) -> Answer:
+        pairing = self.pairing
+        new = pairing.new.get(id(unit))
+        statement = unit.statements[index]
+        if new is None:
+            return self._unit_gone(anchor, text, unit, index)
+        alignment = self._alignments.get(id(unit))
+        if alignment is None:
+            alignment = self._alignments[id(unit)] = Alignment(unit, new)
+        why = pairing.why[id(unit)]
+        place = alignment.place(index)
+        if place is not None and place.why == "edited in place" and not statement.head:
+            taken = self._extracted(anchor, text, unit, index, new)
+            if taken is not None:
+                return taken
+        if place is not None:
+            return self._answer(anchor, text, unit, statement, place, why)
+        if index in alignment.doubt:
+            spots = [self._spot(anchor, statement, Place(new, new.statements[j], True, "")) for j in alignment.doubt[index]]
+            return Answer(text, "ambiguous", candidates=spots, evidence=f"{len(spots)} equal statements are left in {new.symbol}")
+        return self._elsewhere(anchor, text, unit, index, f"not in {new.symbol} any more")
+
+    def _extracted(self, anchor: Anchor, text: str, unit: Unit, index: int, new: Unit) -> Answer | None:
+        """The statement went, as it was, into a definition that is new: what stands in its place is only the call of that."""
+        fresh = [other for other in self.new_units() if id(other) not in self.pairing.old_of and other is not new]
+        found = [place for place in search(fresh, unit, index, self.before) if place.same]
+        if len(found) != 1:
+            return None
+        place = found[0]
+        return Answer(text, "split", self._spot(anchor, unit.statements[index], place), evidence=f"{place.why} in {place.unit.symbol}, which is new")
+
+    def _unit_gone(self, anchor: Anchor, text: str, unit: Unit, index: int) -> Answer:
+        rivals = self.pairing.rivals.get(id(unit))
+        if rivals:
+            spots: list[str] = []
+            for rival in rivals:
+                place = Alignment(unit, rival).place(index)
+                if place is not None:
+                    spots.append(self._spot(anchor, unit.statements[index], place))
+            if spots:
+                return Answer(text, "ambiguous", candidates=spots, evidence=f"{len(rivals)} definitions fit {unit.symbol}")
+        if unit.statements[index].head:
+            hosts = [new for new in self.new_units() if contained(unit, new) >= 0.8 and unit.weight >= 12 and new.kind == "function"]
+            if len(hosts) == 1:
+                place = next((p for i in range(1, len(unit.statements)) if (p := Alignment(unit, hosts[0]).place(i)) is not None), None)
+                if place is not None:
+                    spot = f"{place.unit.path}:{place.unit.symbol}:{place.statement.line}"
+                    return Answer(text, "gone", candidates=[spot], evidence=f"the definition is gone; its body stands in {hosts[0].symbol}")
+            return Answer(text, "gone", evidence=f"no definition continues {unit.symbol}")
+        return self._elsewhere(anchor, text, unit, index, f"no definition continues {unit.symbol}")
+
+    def _elsewhere(self, anchor: Anchor, text: str, unit: Unit, index: int, why: str) -> Answer:
+        """Extracted into a new function, inlined into another, or gone."""
+        statement = unit.statements[index]
+        continued = self.pairing.new.get(id(unit))
+        others = [new for new in self.new_units() if new is not continued]
+        found = [place for place in search(others, unit, index, self.before) if self._grew(place.statement.exact, statement)]
+        if len(found) == 1:
+            place = found[0]
+            new_unit = id(place.unit) not in self.pairing.old_of
+            status = "split" if new_unit and continued is not None else "moved"
+            return Answer(text, status, self._spot(anchor, statement, place), evidence=f"{why}; {place.why} in {place.unit.symbol}")
+        if found:
+            return Answer(text, "ambiguous", candidates=[self._spot(anchor, statement, place) for place in found], evidence=f"{why}; {len(found)} equal statements elsewhere")
+        return Answer(text, "gone", evidence=why)
+
+    @property
+    def before(self) -> Counter[str]:
+        """How often each statement stood in the files that changed, at the old commit."""
+        if self._before is None:
+            files = [self.old_file(path) for path in [*self.changed, *self.gone] if path.endswith(".py")]
+            self._before = Counter(statement.exact for file in files for unit in file.units.values() for statement in unit.statements)
+        return self._before
+
+    def _grew(self, exact: str, statement: Statement) -> bool:
+        """The statement was taken from its unit, so it stands elsewhere as often as before only where it went there."""
+        if exact != statement.exact:
+            return True
+        after = sum(1 for unit in self.new_units() for other in unit.statements if other.exact == exact)
+        return after >= self.before[exact]
+
+    # ------------------------------------------------------------------ answers
+
+    def _spot(self, anchor: Anchor, statement: Statement, place: Place) -> str:
+        return f"{place.unit.path}:{place.unit.symbol}:{line_in(anchor, statement, place)}"
+
+    def _answer(self, anchor: Anchor, text: str, unit: Unit, statement: Statement, place: Place, why: str) -> Answer:
+        to = self._spot(anchor, statement, place)
+        evidence = f"{why}; {place.why}"
+        if place.unit.path != unit.path or (place.unit.parent != unit.parent and place.unit.name == unit.name and not self._parent_renamed(unit, place.unit)):
+            return Answer(text, "moved", to, evidence=evidence)
+        if place.unit.symbol != unit.symbol:
+            return Answer(text, "renamed", to, evidence=evidence)
+        if not place.same:
+            return Answer(text, "edited", to, evidence=evidence)
+        return Answer(text, "unchanged" if to == text else "shifted", to, evidence=evidence)
+
+    def _parent_renamed(self, old: Unit, new: Unit) -> bool:
+        """The class (or function) round it goes on under another name."""
+        for candidate in self.old_file(old.path).units.values():
+            if candidate.symbol == old.parent:
+                continued = self.pairing.new.get(id(candidate))
+                return continued is not None and continued.symbol == new.parent and continued.path == new.path
+        return False
+
+    def _by_text(self, anchor: Anchor, text: str, old_file: FileUnits) -> Answer:
+        """By lines: files that are no Python, lines that are no statement."""
+        target = anchor.path if self.new.exists(anchor.path) else self.renames.get(anchor.path)
+        if target is None:
+            return Answer(text, "gone", evidence="the file is gone")
+        if not 1 <= anchor.line <= len(old_file.lines):
+            return Answer(text, "gone", evidence="no such line at the old commit")
+        new_lines = self.new_file(target).lines
+        matcher = SequenceMatcher(None, old_file.lines, new_lines, autojunk=False)
+        for a, b, size in matcher.get_matching_blocks():
+            if a <= anchor.line - 1 < a + size:
+                line = b + anchor.line - a
+                to = f"{target}:{anchor.symbol}:{line}"
+                status = "moved" if target != anchor.path else "unchanged" if line == anchor.line else "shifted"
+                return Answer(text, status, to, evidence="equal line")
+        for tag, a1, a2, b1, b2 in matcher.get_opcodes():
+            if tag == "replace" and a1 <= anchor.line - 1 < a2 and a2 - a1 == b2 - b1:
+                return Answer(text, "edited", f"{target}:{anchor.symbol}:{b1 + anchor.line - a1}", evidence="edited line between equal ones")
+        return Answer(text, "gone", evidence="the line is gone")
+
+
+def statement_at(unit: Unit, line: int) -> int | None:
+    """The statement of the unit that the line belongs to, the innermost."""
+    exact = [i for i, statement in enumerate(unit.statements) if statement.line == line]
+    if exact:
+        return exact[0]
+    inside = [i for i, statement in enumerate(unit.statements) if statement.line <= line <= statement.end]
+    if not inside:
+        return None
+    return min(inside, key=lambda i: unit.statements[i].end - unit.statements[i].line)
+
+
+def line_in(anchor: Anchor, old: Statement, place: Place) -> int:
+    """The line in the new statement: its start, or that of the call that stood on the anchor's line."""
+    new = place.statement
+    if anchor.line == old.line:
+        return new.line
+    on_line = [(key, weight) for key, line, weight in old.parts if line == anchor.line]
+    for key, _ in sorted(on_line, key=lambda part: -part[1]):
+        spots = sorted({line for part, line, _ in new.parts if part == key})
+        if len(spots) == 1:
+            return spots[0]
+        if spots:
+            mine = sorted({line for part, line, _ in old.parts if part == key})
+            return spots[min(mine.index(anchor.line), len(spots) - 1)]
+    return min(new.line + (anchor.line - old.line), max(new.end, new.line))
+
+
+def follow_all(old: TreeLike, new: TreeLike, anchors: Sequence[str], renames: dict[str, str] | None = None) -> list[Answer]:
+    """Answers in the order of the anchors; equal anchors are followed once."""
+    follower = Follower(old, new, renames)
+    known: dict[str, Answer] = {}
+    for anchor in anchors:
+        if anchor not in known:
+            known[anchor] = follower.follow(anchor)
+    return [known[anchor] for anchor in anchors]

@@ -1,0 +1,239 @@
+"""Which unit of the new commit continues which unit of the old one.
+
+Qualified name first, then content: equal bodies, equal shapes, alike bodies. Every pair says why. Where two candidates fit
+equally, none is taken.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from cgx.indexer.across.units import FileUnits, Unit
+
+ALIKE = 0.5  # share of a body's statements that has to be found again
+MARGIN = 0.12  # how much better than the next one a match has to be
+HELD = 0.8  # share of a body that another definition holds when it holds "the" body
+TRIVIAL = 12  # syntax nodes: bodies below this say too little to be told apart by content alone
+
+
+@dataclass(eq=False, slots=True)
+class Pairing:
+    """Old unit -> new unit with the evidence; ``rivals``: candidates of units that could not be decided."""
+
+    new: dict[int, Unit] = field(default_factory=dict)
+    why: dict[int, str] = field(default_factory=dict)
+    rivals: dict[int, list[Unit]] = field(default_factory=dict)
+    old_of: dict[int, Unit] = field(default_factory=dict)
+
+    def join(self, old: Unit, new: Unit, why: str) -> None:
+        self.new[id(old)], self.why[id(old)] = new, why
+        self.old_of[id(new)] = old
+
+
+def pair_units(old_files: dict[str, FileUnits], new_files: dict[str, FileUnits], renames: dict[str, str]) -> Pairing:
+    """Pair the units of changed files. ``renames``: old path -> new path, where git or equal content says so."""
+    pairing = Pairing()
+    renames = alike_files(old_files, new_files, renames)
+    for path, old_file in old_files.items():
+        for target, why in ((path, "same place"), (renames.get(path, ""), "file renamed")):
+            new_file = new_files.get(target)
+            if new_file is None or (why == "file renamed" and path in new_files):
+                continue
+            for key, old in old_file.units.items():
+                new = new_file.units.get(key)
+                if id(old) not in pairing.new and new is not None and new.kind == old.kind and id(new) not in pairing.old_of:
+                    pairing.join(old, new, why)
+    _release_impostors(pairing, old_files, new_files)
+    lost = [unit for file in old_files.values() for unit in file.units.values() if id(unit) not in pairing.new and unit.kind != "module"]
+    free = [unit for file in new_files.values() for unit in file.units.values() if id(unit) not in pairing.old_of and unit.kind != "module"]
+    everything = [unit for file in new_files.values() for unit in file.units.values()]
+    by_name(pairing, lost, free)
+    by_key(pairing, lost, free, "body", "equal body", renames, everything)
+    by_key(pairing, lost, free, "shape", "equal body but for names", renames, everything)
+    by_likeness(pairing, lost, free, renames, everything)
+    return pairing
+
+
+def alike_files(old_files: dict[str, FileUnits], new_files: dict[str, FileUnits], renames: dict[str, str]) -> dict[str, str]:
+    """Renames, with those added that show in the definitions: most of a file's are in one new file and in no other."""
+    found = dict(renames)
+    fresh = {path: file for path, file in new_files.items() if path not in old_files and path not in set(renames.values())}
+    for path, old in old_files.items():
+        if path in new_files or path in found:
+            continue
+        mine = {(unit.symbol, unit.body) for unit in old.units.values() if unit.kind != "module"}
+        scores = sorted(((len(mine & {(u.symbol, u.body) for u in file.units.values()}), target) for target, file in fresh.items()), reverse=True)
+        if scores and scores[0][0] * 2 > len(mine) and (len(scores) == 1 or scores[0][0] > 2 * scores[1][0]):
+            found[path] = scores[0][1]
+            del fresh[scores[0][1]]
+    return found
+
+
+def by_name(pairing: Pairing, lost: list[Unit], free: list[Unit]) -> None:
+    """A definition of one name that is nowhere else: it went to another file, if its body is still like it."""
+    mine = Counter((unit.kind, unit.symbol) for unit in lost)
+    theirs = Counter((unit.kind, unit.symbol) for unit in free)
+    where = {(unit.kind, unit.symbol): unit for unit in free}
+    for old in lost:
+        key = (old.kind, old.symbol)
+        if mine[key] == theirs[key] == 1 and old.kind == "function" and likeness(old, where[key]) >= ALIKE:
+            pairing.join(old, where[key], "equal name, body alike")
+
+
+def _release_impostors(pairing: Pairing, old_files: dict[str, FileUnits], new_files: dict[str, FileUnits]) -> None:
+    """Two units that exchanged their names, or one whose name another took: content decides where it is plain."""
+    free: defaultdict[tuple[str, str], list[Unit]] = defaultdict(list)
+    for file in new_files.values():
+        for unit in file.units.values():
+            if unit.kind == "function":
+                free[unit.kind, unit.body].append(unit)
+    for file in old_files.values():
+        for old in file.units.values():
+            new = pairing.new.get(id(old))
+            if new is None or old.kind != "function" or old.weight < TRIVIAL or new.body == old.body:
+                continue
+            if likeness(old, new) > 0.2:
+                continue
+            twins = [unit for unit in free[old.kind, old.body] if unit is not new]
+            owner = pairing.old_of.get(id(twins[0])) if len(twins) == 1 else None
+            if len(twins) == 1 and (owner is None or owner.body != twins[0].body):
+                del pairing.new[id(old)], pairing.why[id(old)]
+                pairing.old_of.pop(id(new), None)
+                if owner is not None:
+                    del pairing.new[id(owner)], pairing.why[id(owner)]
+                    pairing.old_of.pop(id(twins[0]), None)
+
+
+def copies(old: Unit, new: Unit, everything: list[Unit]) -> list[Unit]:
+    """Other definitions that hold the body too: then its content does not tell which one it became."""
+    if old.name == new.name or old.weight < TRIVIAL or old.kind != "function":
+        return []
+    return [unit for unit in everything if unit is not new and unit.kind == old.kind and contained(old, unit) >= HELD]
+
+
+def by_key(pairing: Pairing, lost: list[Unit], free: list[Unit], key: str, why: str, renames: dict[str, str], everything: list[Unit]) -> None:
+    """Pairs of equal content: one to one, or told apart by name, parent or file."""
+    groups: defaultdict[tuple[str, str], list[Unit]] = defaultdict(list)
+    for unit in free:
+        if id(unit) not in pairing.old_of:
+            groups[unit.kind, getattr(unit, key)].append(unit)
+    owners = Counter((unit.kind, getattr(unit, key)) for unit in lost if id(unit) not in pairing.new)
+    for _ in range(2):  # a class is found before its methods are told apart by it
+        for old in lost:
+            if id(old) in pairing.new or not old.statements:
+                continue
+            group = [unit for unit in groups[old.kind, getattr(old, key)] if id(unit) not in pairing.old_of]
+            if not group:
+                continue
+            if old.kind == "class" and old.weight < TRIVIAL:
+                group = [unit for unit in group if _methods_agree(old, unit, lost, free)]
+            best = closest(old, group, pairing, renames)
+            plain = old.weight >= TRIVIAL and len(group) == 1 and owners[old.kind, getattr(old, key)] == 1
+            if best is not None and copies(old, best, everything):
+                continue
+            if best is not None and (plain or affinity(old, best, pairing, renames) >= 2 or (plain and len(group) == 1)):
+                pairing.join(old, best, why)
+            elif len(group) > 1 and old.weight >= TRIVIAL:
+                pairing.rivals[id(old)] = group
+
+
+def _methods_agree(old: Unit, new: Unit, lost: list[Unit], free: list[Unit]) -> bool:
+    mine = {unit.name for unit in lost if unit.path == old.path and unit.parent == old.symbol}
+    theirs = {unit.name for unit in free if unit.path == new.path and unit.parent == new.symbol}
+    return bool(mine) and len(mine & theirs) * 2 >= len(mine)
+
+
+def affinity(old: Unit, new: Unit, pairing: Pairing, renames: dict[str, str]) -> int:
+    """Signs beside the content: equal name, continuing parent, same or renamed file."""
+    signs = int(old.name == new.name) * 2
+    home = renames.get(old.path, old.path)
+    signs += int(new.path == home)
+    if old.parent and old.parent == new.parent:
+        signs += 1
+    elif old.parent:
+        parents = [unit for unit in (pairing.old_of.get(id(candidate)) for candidate in _siblings(new, pairing)) if unit is not None]
+        signs += 2 * any(unit.symbol == old.parent and unit.path == old.path for unit in parents)
+    return signs
+
+
+def _siblings(unit: Unit, pairing: Pairing) -> Iterable[Unit]:
+    for paired in pairing.new.values():
+        if paired.path == unit.path and paired.symbol == unit.parent:
+            yield paired
+
+
+def closest(old: Unit, group: list[Unit], pairing: Pairing, renames: dict[str, str]) -> Unit | None:
+    """The one candidate with most signs; None where two have as many."""
+    ranked = sorted(group, key=lambda unit: -affinity(old, unit, pairing, renames))
+    if not ranked:
+        return None
+    if len(ranked) > 1 and affinity(old, ranked[0], pairing, renames) == affinity(old, ranked[1], pairing, renames):
+        return None
+    return ranked[0]
+
+
+def likeness(old: Unit, new: Unit) -> float:
+    """Weighted share of statements that both hold (exact, else but for names), of the larger body."""
+    mine, theirs = _bag(old, "exact"), _bag(new, "exact")
+    exact = sum((mine & theirs).values())
+    loose = sum((_bag(old, "blank") & _bag(new, "blank")).values())
+    total = max(old.weight, new.weight)
+    return (0.5 * exact + 0.5 * max(exact, loose)) / total if total else 0.0
+
+
+def contained(old: Unit, new: Unit) -> float:
+    """Weighted share of the old statements that the new unit holds."""
+    return sum((_bag(old, "exact") & _bag(new, "exact")).values()) / old.weight if old.weight else 0.0
+
+
+def _bag(unit: Unit, key: str) -> Counter[str]:
+    bag: Counter[str] = Counter()
+    for statement in unit.statements:
+        if not statement.head:
+            bag[getattr(statement, key)] += statement.weight
+    return bag
+
+
+def by_likeness(pairing: Pairing, lost: list[Unit], free: list[Unit], renames: dict[str, str], everything: list[Unit]) -> None:
+    """Edited and moved or renamed at once: the most alike, where it is clearly the most alike."""
+    scored: list[tuple[float, int, Unit, Unit]] = []
+    for order, old in enumerate(lost):
+        if id(old) in pairing.new:
+            continue
+        for new in free:
+            if id(new) in pairing.old_of or new.kind != old.kind:
+                continue
+            if old.kind == "class":
+                score = _class_likeness(old, new, lost, free)
+            elif old.weight < TRIVIAL and old.name != new.name:
+                continue
+            else:
+                score = likeness(old, new)
+            signs = affinity(old, new, pairing, renames)
+            if score >= ALIKE or (signs >= 4 and score >= 0.25):
+                scored.append((score + 0.05 * signs, -order, old, new))
+    scored.sort(key=lambda row: (-row[0], row[1]))
+    for score, _, old, new in scored:
+        if id(old) in pairing.new or id(new) in pairing.old_of:
+            continue
+        rivals = [row for row in scored if row[2] is old and row[3] is not new and id(row[3]) not in pairing.old_of and row[0] > score - MARGIN]
+        merged = [other for other in lost if other is not old and other.kind == old.kind == "function" and other.weight >= TRIVIAL and contained(other, new) >= HELD]
+        if copies(old, new, everything) or (merged and old.name != new.name):
+            continue
+        if rivals:
+            pairing.rivals[id(old)] = [new, *(row[3] for row in rivals)]
+            continue
+        pairing.join(old, new, f"alike ({min(score, 1.0):.0%})")
+
+
+def _class_likeness(old: Unit, new: Unit, lost: list[Unit], free: list[Unit]) -> float:
+    """Classes by their own statements and by what their methods are called and hold."""
+    mine = {unit.name: unit for unit in lost if unit.path == old.path and unit.parent == old.symbol}
+    theirs = {unit.name: unit for unit in free if unit.path == new.path and unit.parent == new.symbol}
+    if not mine or not theirs:
+        return likeness(old, new) if old.weight >= TRIVIAL else 0.0
+    total = sum(max(unit.weight, 1) for unit in mine.values())
+    kept = sum(max(unit.weight, 1) * max(0.3, likeness(unit, theirs[name])) for name, unit in mine.items() if name in theirs)
+    return kept / max(total, sum(max(unit.weight, 1) for unit in theirs.values()))

@@ -1,0 +1,201 @@
+"""A file as units (module body, classes, functions) of statements, each with keys that survive edits round it.
+
+``exact`` is the statement's syntax without positions; ``blank`` the same with local identifiers left out. A compound statement is
+one entry for its header (``if test:``) followed by the entries of its body.
+"""
+
+from __future__ import annotations
+
+import ast
+import copy
+import hashlib
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from cgx.indexer.source.parse import parse
+from cgx.model.anchors import MODULE
+
+BODIES = ("body", "orelse", "finalbody", "handlers", "cases")
+DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+
+
+@dataclass(eq=False, slots=True)
+class Statement:
+    """One simple statement or one header. ``parts``: (key, line) of the calls in it, outermost first."""
+
+    line: int
+    end: int
+    exact: str
+    blank: str
+    kind: str
+    weight: int  # syntax nodes: how much the key tells
+    words: frozenset[str]
+    parts: list[tuple[str, int, int]] = field(default_factory=list)  # (key, line, weight)
+    head: bool = False  # the def or class line of the unit itself
+    depth: int = 0
+
+
+@dataclass(eq=False, slots=True)
+class Unit:
+    """A definition, or the module's own statements. Nested definitions are units of their own."""
+
+    path: str
+    symbol: str
+    line: int
+    end: int
+    kind: str  # module, class, function
+    statements: list[Statement] = field(default_factory=list)
+    body: str = ""  # digest of the statements' exact keys, the head left out
+    shape: str = ""  # digest of their blank keys
+
+    @property
+    def name(self) -> str:
+        return self.symbol.rpartition(".")[2]
+
+    @property
+    def parent(self) -> str:
+        return self.symbol.rpartition(".")[0]
+
+    @property
+    def weight(self) -> int:
+        return sum(statement.weight for statement in self.statements if not statement.head)
+
+
+@dataclass(eq=False, slots=True)
+class FileUnits:
+    """One version of a file. ``lines``: its text lines, white space folded, for what is no Python."""
+
+    path: str
+    blob: str
+    units: dict[str, Unit]
+    lines: list[str]
+
+    def unit_at(self, symbol: str, line: int) -> Unit | None:
+        """The unit of a symbol that holds the line: definitions may share a name."""
+        same = [unit for key, unit in self.units.items() if unit.symbol == symbol]
+        return next((unit for unit in same if unit.line <= line <= unit.end), same[0] if same else None)
+
+
+def read_units(path: str, blob: str, data: bytes) -> FileUnits:
+    """Units of a file; only text lines where it is not Python or cannot be parsed."""
+    if not path.endswith((".py", ".pyi")):
+        text = data.decode("utf-8", "replace")
+        return FileUnits(path, blob, {}, [" ".join(line.split()) for line in text.splitlines()])
+    parsed = parse(data, path)
+    lines = [" ".join(line.split()) for line in parsed.text.splitlines()]
+    units: dict[str, Unit] = {}
+    if parsed.tree is not None:
+        module = Unit(path, MODULE, 1, max(1, len(lines)), "module")
+        _walk(parsed.tree.body, module, "", path, units, 0)
+        units[MODULE] = module
+        for unit in units.values():
+            unit.body = _digest(statement.exact for statement in unit.statements if not statement.head)
+            unit.shape = _digest(statement.blank for statement in unit.statements if not statement.head)
+    return FileUnits(path, blob, units, lines)
+
+
+def _digest(parts: Iterator[str]) -> str:
+    return hashlib.blake2b("\0".join(parts).encode(), digest_size=12).hexdigest()
+
+
+def _walk(body: list[ast.stmt], unit: Unit, prefix: str, path: str, units: dict[str, Unit], depth: int) -> None:
+    for node in body:
+        if isinstance(node, DEFINITIONS):
+            _define(node, unit, prefix, path, units, depth)
+            continue
+        if _is_docstring(node):
+            continue
+        unit.statements.append(_statement(node, depth))
+        for name in BODIES:
+            for inner in getattr(node, name, []) or []:
+                if isinstance(inner, ast.ExceptHandler | ast.match_case):
+                    unit.statements.append(_statement(inner, depth))
+                    _walk(inner.body, unit, prefix, path, units, depth + 1)
+                elif isinstance(inner, ast.stmt):
+                    _walk([inner], unit, prefix, path, units, depth + 1)
+
+
+def _define(node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef, outer: Unit, prefix: str, path: str, units: dict[str, Unit], depth: int) -> None:
+    symbol = f"{prefix}{node.name}"
+    first = min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)])
+    unit = Unit(path, symbol, first, node.end_lineno or node.lineno, "class" if isinstance(node, ast.ClassDef) else "function")
+    key, number = symbol, 1
+    while key in units:
+        number += 1
+        key = f"{symbol}#{number}"
+    units[key] = unit
+    head = _statement(node, 0)
+    head.head = True
+    unit.statements.append(head)
+    for decorator in node.decorator_list:
+        unit.statements.append(_statement(ast.copy_location(ast.Expr(decorator), decorator), 0))
+    _walk(node.body, unit, f"{symbol}.", path, units, 1)
+
+
+def _is_docstring(node: ast.stmt) -> bool:
+    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
+
+
+def _header(node: ast.AST) -> ast.AST:
+    """The node without its bodies."""
+    if not any(getattr(node, name, None) for name in BODIES if not isinstance(node, ast.Lambda | ast.IfExp)):
+        return node
+    if isinstance(node, ast.expr):
+        return node
+    bare = copy.copy(node)
+    for name in (*BODIES, "decorator_list"):
+        if hasattr(bare, name) and isinstance(getattr(bare, name), list):
+            setattr(bare, name, [])
+    return bare
+
+
+def _statement(node: ast.AST, depth: int) -> Statement:
+    header = _header(node)
+    exact = ast.dump(header)
+    names: dict[str, str] = {}
+    blank = ast.dump(_Blank(names).visit(copy.deepcopy(header)))
+    inner = list(ast.walk(header))
+    words = frozenset(
+        word
+        for item in inner
+        for word in (getattr(item, "id", None), getattr(item, "attr", None), getattr(item, "arg", None), getattr(item, "name", None), repr(item.value) if isinstance(item, ast.Constant) else None)
+        if isinstance(word, str)
+    )
+    line = node.lineno  # type: ignore[attr-defined]
+    end = max((getattr(item, "end_lineno", None) or line for item in inner if item is not node), default=line)
+    if not isinstance(node, ast.stmt) or not any(getattr(node, name, None) for name in BODIES):
+        end = getattr(node, "end_lineno", None) or line
+    parts = [(ast.dump(item), item.lineno, _size(item)) for item in inner if isinstance(item, ast.Call)]
+    return Statement(line, end, exact, blank, type(node).__name__, len(inner), words, parts, depth=depth)
+
+
+def _size(node: ast.AST) -> int:
+    return sum(1 for _ in ast.walk(node))
+
+
+class _Blank(ast.NodeTransformer):
+    """Numbers local names in order of appearance, so that renamed ones compare equal; attributes and keywords stay."""
+
+    def __init__(self, names: dict[str, str]) -> None:
+        self.names = names
+
+    def _number(self, name: str) -> str:
+        return self.names.setdefault(name, f"_{len(self.names)}")
+
+    def visit_Name(self, node: ast.Name) -> ast.Name:
+        return ast.Name(self._number(node.id), node.ctx)
+
+    def visit_arg(self, node: ast.arg) -> ast.arg:
+        return ast.arg(self._number(node.arg), None)
+
+    def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
+        self.generic_visit(node)
+        node.name = "_"
+        return node
+
+    visit_AsyncFunctionDef = visit_FunctionDef  # type: ignore[assignment]
+
+    def visit_ClassDef(self, node: ast.ClassDef) -> ast.AST:
+        self.generic_visit(node)
+        node.name = "_"
+        return node
