@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -64,7 +65,7 @@ class Alignment:
         bounds = [(-1, -1), *increasing, (len(self.old.statements), len(self.new.statements))]
         taken = set(self.to.values())
         gaps = []
-        for (a1, b1), (a2, b2) in zip(bounds, bounds[1:]):
+        for (a1, b1), (a2, b2) in itertools.pairwise(bounds):
             left = [i for i in range(a1 + 1, a2) if i not in self.to]
             right = [j for j in range(b1 + 1, b2) if j not in taken]
             if left and right:

@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterator
 MARK = re.compile(r"\s*#@(\w+)$")
 Files = dict[str, str]  # path -> text with markers
 
-NOUNS = "batch mask query key value state token weight score layer".split()
-CALLS = "project scale shift rotate gather merge clip drop fuse pack".split()
+NOUNS = ["batch", "mask", "query", "key", "value", "state", "token", "weight", "score", "layer"]
+CALLS = ["project", "scale", "shift", "rotate", "gather", "merge", "clip", "drop", "fuse", "pack"]
 
 
 def statement(rng: random.Random, names: list[str]) -> str:
@@ -188,7 +188,7 @@ def inline(files: Files, rng: random.Random) -> Files:
     rows = files[path].splitlines()
     if len(definitions(files[path])) < 2:
         return files
-    (_, one, one_end), (_, two, two_end) = definitions(files[path])[:2]
+    (_, one, one_end), (_, two, _two_end) = definitions(files[path])[:2]
     body = rows[one + 1 : one_end - 1]
     text = "\n".join([*rows[:one], *rows[one_end : two + 1], *body, *rows[two + 1 :]]) + "\n"
     return {**files, path: text} if parses(text) else files

@@ -6,9 +6,9 @@ import hashlib
 from collections import Counter
 
 import pytest
+from refactorings import bare, histories, places
 
 from cgx.indexer.across.follow import STATUSES, Answer, follow_all
-from refactorings import bare, histories, places
 
 
 class Memory:

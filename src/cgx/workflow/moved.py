@@ -20,7 +20,7 @@ from cgx.workflow.again import load, repeat
 from cgx.workflow.request import Request
 
 FILES = {"cgx/computation_graph/1": "computation_graph.json", "cgx/execution_schedule/1": "execution_schedule.json"}
-HEADER = frozenset("schema generator repository commit tree worktree launch build inputs mode files env assumed".split())
+HEADER = frozenset(["schema", "generator", "repository", "commit", "tree", "worktree", "launch", "build", "inputs", "mode", "files", "env", "assumed"])
 
 
 def run_moved(
