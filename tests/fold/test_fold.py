@@ -387,3 +387,12 @@ def test_parts_that_run_beside_the_model_stand_under_it():
     net = module("Net", fc=linear(4, 4), loss=linear(4, 1))
     rows = folded(net, call(net, call(net.children["fc"])), call(net.children["loss"], line=43))
     assert [(row.get("path"), row["parent"]) for row in rows.modules] == [("", None), ("fc", "e1"), ("loss", "e1")]
+
+
+def test_parts_that_were_reached_before_the_run_broke_off_claim_nothing_of_the_others():
+    net = module("Net", a=linear(4, 4), b=linear(4, 4))
+    root = JobNode(at(1, "<module>"), children=[call(net.children["a"], x=tensor(1, 4))])
+    trace = Trace(root, [net, *net.children.values()], unknowns=[Unknown("the job: KeyError", "error", at(30, "main"))])
+    assert "runs" not in by_path(fold(trace, root.children))["b"]
+    trace.unknowns.clear()
+    assert by_path(fold(trace, root.children))["b"]["runs"] is False

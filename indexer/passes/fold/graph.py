@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from cgx.indexer.interpreter.trace import ModuleCall, Node, Trace
+from cgx.indexer.interpreter.trace import Node, Trace
+from cgx.indexer.passes.fold.claims import read_to_the_end
 from cgx.indexer.passes.fold.draft import Draft, Open
 from cgx.indexer.passes.fold.emit import Emitter
 from cgx.indexer.passes.fold.flow import calls_in
@@ -41,8 +42,7 @@ def fold(trace: Trace, nodes: Sequence[Node], phases: Sequence[tuple[str, Sequen
         tree = Tree(*find_roots(trace.modules, [*called, *(trace.model_roots if not phase else [])]))
         whole = whole_models(part, tree)
         emitter = Emitter(tree, whole, symbols)
-        if any(not node.complete for top in part for node in top.walk() if isinstance(node, ModuleCall)):
-            emitter.idle.claims = False
+        emitter.idle.claims = read_to_the_end(trace, whole, tree)
         roots = under_their_models(emitter.body([whole], Place()))
         for draft in roots:
             draft.phase = phase
