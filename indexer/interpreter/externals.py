@@ -9,7 +9,7 @@ from typing import Any
 
 from cgx.indexer.interpreter import builtin_functions, core_library, methods, nn_module, torch_basics
 from cgx.indexer.interpreter.scopes import Site
-from cgx.indexer.interpreter.stdlib.arrays import array_attribute
+from cgx.indexer.interpreter.stdlib.array_values import array_attribute
 from cgx.indexer.interpreter.trace import OpNode
 from cgx.indexer.interpreter.values import (
     DELEGATE,

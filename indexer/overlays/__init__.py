@@ -40,6 +40,7 @@ from cgx.indexer.overlays import (
     config_mmengine,
     config_omegaconf,
     config_records,
+    config_typer,
     config_tyro,
     config_yacs,
     cuda,
@@ -114,6 +115,7 @@ OVERLAYS: tuple[ModuleType, ...] = (
     config_mmengine,
     config_omegaconf,
     config_records,
+    config_typer,
     config_tyro,
     config_yacs,
 )

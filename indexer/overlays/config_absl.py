@@ -9,8 +9,8 @@ from cgx.errors import UserError
 from cgx.indexer.interpreter.stdlib.files_in_tree import candidates
 from cgx.indexer.interpreter.stdlib.support import Args, Handler, Kwargs, nothing, text_of
 from cgx.indexer.interpreter.values import MISSING, ByRank, ListValue, Opaque, Unknown, Value
+from cgx.indexer.overlays.config_interpolation import load_text
 from cgx.indexer.overlays.config_nodes import ITEMS, is_node
-from cgx.indexer.overlays.config_omegaconf import load_text
 from cgx.indexer.overlays.typed_values import FALSE, TRUE
 
 PACKAGES = ("absl",)

@@ -1,4 +1,4 @@
-"""click and typer: commands made by decorators or from signatures, called with the words of the command line."""
+"""click: commands made by decorators, called with the words of the command line."""
 
 from __future__ import annotations
 
@@ -16,7 +16,6 @@ from cgx.indexer.interpreter.stdlib.support import (
     first,
     from_python,
     items_of,
-    nothing,
     text_of,
 )
 from cgx.indexer.interpreter.values import (
@@ -32,17 +31,16 @@ from cgx.indexer.interpreter.values import (
     Unknown,
     Value,
 )
-from cgx.indexer.overlays.typed_values import Field, Mismatch, Type, fields_of, from_text
 
-PACKAGES = ("click", "typer")
-COMMAND, GROUP, OPTION, ARGUMENT, TYPER = (
+PACKAGES = ("click",)
+COMMAND, GROUP, OPTION, ARGUMENT = (
     "click.Command",
     "click.Group",
     "click.Option",
     "click.Argument",
-    "typer.Typer",
 )
 PARAMETERS = "__click_parameters__"
+ROWS = "__rows__"  # how a command finds its parameters, where not by decorators
 SIMPLE = {"click.INT": int, "click.FLOAT": float, "click.STRING": str, "int": int, "float": float, "str": str}
 
 
@@ -207,20 +205,13 @@ def _no_action(*_: Any) -> Any:
 def parameter_rows(interp: Any, site: Any, command: Opaque) -> dict[str, tuple[Recorded, Any]]:
     """Name of each parameter -> its recorded argument and what is done with the parsed value."""
     function = command.attrs["callback"]
-    if command.attrs.get("typer"):
-        return {
-            item.name: typer_row(interp, site, item)
-            for item in fields_of(interp, function, site) or []
-            if not _is_context(item)
-        }
+    if ROWS in command.attrs:
+        made: dict[str, tuple[Recorded, Any]] = command.attrs[ROWS](interp, site, function)
+        return made
     return {
         name: (row, finish)
         for name, row, finish in (_click_row(interp, site, held) for held in command.attrs[PARAMETERS])
     }
-
-
-def _is_context(item: Field) -> bool:
-    return item.type.kind == "class" and item.type.name == "Context"
 
 
 def _click_row(interp: Any, site: Any, held: Opaque) -> tuple[str, Recorded, Any]:
@@ -366,143 +357,6 @@ def _invoke(interp: Any, site: Any, args: Args, kwargs: Kwargs) -> Value:
     return interp.call(target, args[2:], kwargs, site)
 
 
-# -- typer -----------------------------------------------------------------------------------------------------------------
-
-
-def typer_row(interp: Any, site: Any, item: Field) -> tuple[Recorded, Any]:
-    """A parameter of a typer command: required ones are arguments, others options; bools are flags."""
-    given = (
-        item.default
-        if isinstance(item.default, Opaque) and item.default.qname in ("typer.Option", "typer.Argument")
-        else None
-    )
-    default = given.attrs.get("default", MISSING) if given is not None else item.default
-    default = MISSING if default is ... else default
-    flags = tuple(name for name in given.attrs["names"] if name.startswith("-")) if given is not None else ()
-    positional = (given.qname == "typer.Argument") if given is not None else item.default is MISSING
-    many = next((part for part in item.type.members() if part.kind == "list"), None)
-    inner = many.args[0] if many is not None and many.args else item.type
-    keywords: dict[str, Value] = {"default": None if default is MISSING else default, "type": _typed(inner)}
-    if positional:
-        keywords |= {"nargs": "*"} if many is not None else {"nargs": "?"} if default is not MISSING else {}
-        return Recorded((item.name,), keywords), _same
-    names = flags or (f"--{item.name.replace('_', '-')}",)
-    if item.type.kind == "bool":
-        action: Value = External("argparse.BooleanOptionalAction")
-        names = tuple(name.partition("/")[0] for name in names)
-        return Recorded(names, {"action": action, "dest": item.name, "default": keywords["default"]}), _same
-    if many is not None:
-        keywords |= {"action": "append"}
-    return Recorded(names, {**keywords, "dest": item.name, "required": default is MISSING}), _same
-
-
-def _same(value: Value) -> Value:
-    return value
-
-
-def _typed(kind: Type) -> Value:
-    def convert(interp: Any, site: Any, args: Args, kwargs: Kwargs) -> Value:
-        try:
-            return from_text(interp, kind, args[0], site)
-        except Mismatch as error:
-            raise UserError(f"the launch line's arguments do not fit: {error}") from None
-
-    return Native("typer.convert", convert)
-
-
-def _typer_parameter(qname: str) -> Handler:
-    def call(interp: Any, site: Any, args: Args, kwargs: Kwargs) -> Value:
-        names = tuple(text_of(arg) or "" for arg in args[1:])
-        return Opaque(
-            qname, {"default": args[0] if args else kwargs.get("default", MISSING), "names": names}, site.anchor
-        )
-
-    return call
-
-
-def _typer_app(interp: Any, site: Any, args: Args, kwargs: Kwargs) -> Value:
-    return Opaque(
-        TYPER,
-        {
-            "callback": None,
-            "name": "app",
-            PARAMETERS: [],
-            "options": dict(kwargs),
-            "commands": DictValue(),
-            "typer": True,
-        },
-        site.anchor,
-    )
-
-
-def _typer_command(interp: Any, site: Any, args: Args, kwargs: Kwargs) -> Value:
-    app = args[0]
-
-    def decorate(interp: Any, site: Any, inner: Args, _kwargs: Kwargs) -> Value:
-        name = (
-            args[1]
-            if len(args) > 1 and isinstance(args[1], str)
-            else kwargs.get("name") or getattr(inner[0], "name", "main").replace("_", "-")
-        )
-        made = Opaque(
-            COMMAND,
-            {
-                "callback": inner[0],
-                "name": name,
-                PARAMETERS: [],
-                "options": dict(kwargs),
-                "commands": DictValue(),
-                "typer": True,
-            },
-        )
-        interp.trail.set_item(app.attrs["commands"].items, name, made)
-        return inner[0]
-
-    return Native("typer.command", decorate)
-
-
-def _typer_callback(interp: Any, site: Any, args: Args, kwargs: Kwargs) -> Value:
-    app = args[0]
-
-    def decorate(interp: Any, site: Any, inner: Args, _kwargs: Kwargs) -> Value:
-        interp.trail.set_item(app.attrs, "callback", inner[0])
-        app.attrs["options"].update(kwargs)
-        return inner[0]
-
-    return Native("typer.callback", decorate)
-
-
-def _typer_call(interp: Any, site: Any, args: Args, kwargs: Kwargs) -> Value:
-    """``app()``: with one command and no callback the command itself."""
-    app = args[0]
-    commands = app.attrs["commands"].items
-    context = Opaque("click.Context", {"obj": None, "params": DictValue()}, site.anchor)
-    if len(commands) == 1 and app.attrs["callback"] is None:
-        return run(interp, site, next(iter(commands.values())), list(interp.argv[1:]), context)
-    return run(interp, site, app, list(interp.argv[1:]), context)
-
-
-def _typer_run(interp: Any, site: Any, args: Args, kwargs: Kwargs) -> Value:
-    made = Opaque(
-        COMMAND,
-        {
-            "callback": args[0],
-            "name": getattr(args[0], "name", "main"),
-            PARAMETERS: [],
-            "options": {},
-            "commands": DictValue(),
-            "typer": True,
-        },
-    )
-    return run(interp, site, made, list(interp.argv[1:]), Opaque("click.Context", {"params": DictValue()}, site.anchor))
-
-
-def _add_typer(interp: Any, site: Any, args: Args, kwargs: Kwargs) -> Value:
-    name = kwargs.get("name") or args[1].attrs["name"]
-    interp.trail.set_item(args[0].attrs["commands"].items, name, args[1])
-    return None
-
-
 ENTRIES: dict[str, Handler] = {
     "click.option": _parameter(OPTION),
     "click.argument": _parameter(ARGUMENT),
@@ -528,15 +382,6 @@ ENTRIES: dict[str, Handler] = {
     "click.confirm": constant(True),
     "click.get_current_context": _kind("click.Context"),
     "click.progressbar": first,
-    TYPER: _typer_app,
-    f"{TYPER}.command": _typer_command,
-    f"{TYPER}.callback": _typer_callback,
-    f"{TYPER}.__call__": _typer_call,
-    f"{TYPER}.add_typer": _add_typer,
-    "typer.run": _typer_run,
-    "typer.Option": _typer_parameter("typer.Option"),
-    "typer.Argument": _typer_parameter("typer.Argument"),
-    "typer.Exit": nothing,
     "click.style": first,
 }
 ENTRIES["click.version_option"] = lambda interp, site, args, kwargs: Native("click.version_option", first)

@@ -7,8 +7,9 @@ from typing import Any
 import yaml
 
 from cgx.errors import UserError
+from cgx.indexer.interpreter.stdlib.argument_parsing import parse
 from cgx.indexer.interpreter.stdlib.arguments import ENTRIES as ARGPARSE
-from cgx.indexer.interpreter.stdlib.arguments import PARSER, parse
+from cgx.indexer.interpreter.stdlib.arguments import PARSER
 from cgx.indexer.interpreter.stdlib.files_in_tree import missing, read_bytes
 from cgx.indexer.interpreter.stdlib.formats import parse_yaml
 from cgx.indexer.interpreter.stdlib.imports import make_plain
@@ -25,8 +26,9 @@ from cgx.indexer.interpreter.values import (
     Unknown,
     Value,
 )
-from cgx.indexer.overlays.config_jsonargparse import merge, take_apart
-from cgx.indexer.overlays.typed_values import Field, Mismatch, Type, fields_of, from_text, make_record, record_fields
+from cgx.indexer.overlays.annotation_types import Type
+from cgx.indexer.overlays.command_words import merge, take_apart
+from cgx.indexer.overlays.typed_values import Field, Mismatch, fields_of, from_text, make_record, record_fields
 
 PACKAGES = ("simple_parsing", "pyrallis", "draccus")
 HF, SIMPLE = "transformers.HfArgumentParser", "simple_parsing.ArgumentParser"

@@ -32,8 +32,8 @@ from cgx.indexer.interpreter.values import (
     Value,
 )
 from cgx.indexer.overlays.config_hydra_compose import Composition, run
+from cgx.indexer.overlays.config_interpolation import FLAVOUR
 from cgx.indexer.overlays.config_nodes import ITEMS, container, entries, is_node, make_node
-from cgx.indexer.overlays.config_omegaconf import FLAVOUR
 from cgx.indexer.overlays.typed_values import class_by_path
 
 PACKAGES = ("hydra",)

@@ -12,8 +12,9 @@ import yaml
 from cgx.errors import UserError
 from cgx.indexer.interpreter.stdlib.files_in_tree import read_bytes
 from cgx.indexer.interpreter.values import Unknown, Value
+from cgx.indexer.overlays.config_interpolation import load_text
 from cgx.indexer.overlays.config_nodes import merge_into
-from cgx.indexer.overlays.config_omegaconf import load_text, structured
+from cgx.indexer.overlays.config_omegaconf import structured
 
 MAX_FILES = 400  # files of one composition
 _PACKAGE = re.compile(r"^#\s*@package\s+(\S+)", re.M)

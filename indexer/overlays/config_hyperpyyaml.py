@@ -15,8 +15,8 @@ from cgx.indexer.interpreter.stdlib.files import content_of
 from cgx.indexer.interpreter.stdlib.files_in_tree import missing, read_bytes
 from cgx.indexer.interpreter.stdlib.support import Args, Handler, Kwargs, from_python, items_of, text_of
 from cgx.indexer.interpreter.values import MISSING, DictValue, External, ListValue, Partial, Unknown, Value
+from cgx.indexer.overlays.config_interpolation import OmegaYaml, load_text
 from cgx.indexer.overlays.config_nodes import raw
-from cgx.indexer.overlays.config_omegaconf import OmegaYaml, load_text
 from cgx.indexer.overlays.typed_values import class_by_path
 
 _REFERENCE = re.compile(r"<([\w.\[\]]+)>")
@@ -83,7 +83,7 @@ class Reader:
             if node.tag.startswith("!")
             else node
         )
-        return self.loader.construct_object(plain, deep=True)  # type: ignore[no-untyped-call]
+        return self.loader.construct_object(plain, deep=True)
 
     def literal_tuple(self, text: str) -> list[Value]:
         return [from_python(load_text(part.strip())) for part in text.strip("() ").split(",") if part.strip()]

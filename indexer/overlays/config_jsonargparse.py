@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import posixpath
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from cgx.errors import UserError
 from cgx.indexer.interpreter.stdlib.arguments import ENTRIES as ARGPARSE
 from cgx.indexer.interpreter.stdlib.arguments import PARSER
-from cgx.indexer.interpreter.stdlib.files_in_tree import missing, read_bytes
-from cgx.indexer.interpreter.stdlib.formats import parse_yaml
 from cgx.indexer.interpreter.stdlib.imports import make_plain
 from cgx.indexer.interpreter.stdlib.support import Handler, from_python, text_of
 from cgx.indexer.interpreter.values import (
@@ -26,10 +24,11 @@ from cgx.indexer.interpreter.values import (
     Unknown,
     Value,
 )
+from cgx.indexer.overlays.annotation_types import Type
+from cgx.indexer.overlays.command_words import is_option, load_config, merge, take_apart
 from cgx.indexer.overlays.typed_values import (
     Field,
     Mismatch,
-    Type,
     class_by_path,
     fields_of,
     from_plain,
@@ -39,50 +38,6 @@ from cgx.indexer.overlays.typed_values import (
 
 PACKAGES = ("jsonargparse",)
 SPARE = frozenset({"config", "print_config", "help", "print_shtab"})
-
-
-@dataclass(slots=True)
-class Words:
-    """A command line taken apart: plain words in order, and nested options ``{"train": {"lr": "1"}}``."""
-
-    plain: list[Value] = field(default_factory=list)
-    options: dict[str, Any] = field(default_factory=dict)
-    configs: list[Value] = field(default_factory=list)
-
-
-def take_apart(words: list[Value]) -> Words:
-    """Options take one value: ``--a.b=c`` or ``--a.b c``."""
-    found = Words()
-    rest = list(words)
-    while rest:
-        word = rest.pop(0)
-        text = text_of(word) if not isinstance(word, Unknown | ByRank) else None
-        if text is None or not text.startswith("-") or text == "-" or text[1:2].isdigit():
-            found.plain.append(word)
-            continue
-        name, equals, value = text.lstrip("-").partition("=")
-        given: Value = value if equals else (rest.pop(0) if rest and not _is_option(rest[0]) else "true")
-        if name in ("config", "c") and "." not in name:
-            found.configs.append(given)
-        else:
-            _nest(found.options, name.split("."), given)
-    return found
-
-
-def _is_option(word: Value) -> bool:
-    return isinstance(word, str) and word.startswith("--")
-
-
-def _nest(table: dict[str, Any], path: list[str], value: Any) -> None:
-    for part in path[:-1]:
-        held = table.get(part)
-        if not isinstance(held, dict):
-            held = table[part] = {} if held is None else {"": held}
-        table = held
-    if isinstance(table.get(path[-1]), dict):
-        table[path[-1]][""] = value
-    else:
-        table[path[-1]] = value
 
 
 # -- CLI -------------------------------------------------------------------------------------------------------------------
@@ -119,7 +74,7 @@ def _dispatch(interp: Any, site: Any, component: Value, words: list[Value]) -> V
             else DictValue({getattr(item, "name", str(place)): item for place, item in enumerate(items)})
         )
     if isinstance(component, DictValue):
-        place = next((place for place, word in enumerate(words) if not _is_option(word)), None)
+        place = next((place for place, word in enumerate(words) if not is_option(word)), None)
         name = text_of(words[place]) if place is not None else None
         if name not in component.items:
             raise UserError(f"the launch line names no subcommand of: {', '.join(str(key) for key in component.items)}")
@@ -190,26 +145,6 @@ class Raw:
 
 def _raw(table: dict[str, Any]) -> dict[str, Any]:
     return {key: _raw(value) if isinstance(value, dict) else Raw(value) for key, value in table.items()}
-
-
-def merge(base: dict[str, Any], over: dict[str, Any]) -> None:
-    """``over`` wins; dicts are merged key by key."""
-    for key, value in over.items():
-        if isinstance(value, dict) and isinstance(base.get(key), dict):
-            merge(base[key], value)
-        else:
-            base[key] = value
-
-
-def load_config(interp: Any, site: Any, name: Value) -> Any:
-    """The mapping of a ``--config`` file; an Unknown where it is not in the source."""
-    data = read_bytes(interp, name)
-    if data is None:
-        return missing(site, name, "dict")
-    loaded = parse_yaml(data)
-    if not isinstance(loaded, dict):
-        raise UserError(f"{text_of(name)}: not a mapping")
-    return loaded
 
 
 def value_for(interp: Any, site: Any, item: Field, given: Any) -> Value:

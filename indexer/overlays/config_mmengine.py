@@ -36,6 +36,8 @@ from cgx.indexer.interpreter.values import (
     Value,
 )
 from cgx.indexer.overlays.config_hydra import build
+from cgx.indexer.overlays.config_interpolation import FLAVOUR as OMEGA
+from cgx.indexer.overlays.config_interpolation import load_text
 from cgx.indexer.overlays.config_nodes import (
     ITEMS,
     Flavour,
@@ -49,8 +51,6 @@ from cgx.indexer.overlays.config_nodes import (
     put,
     raw,
 )
-from cgx.indexer.overlays.config_omegaconf import FLAVOUR as OMEGA
-from cgx.indexer.overlays.config_omegaconf import load_text
 
 NODE = "mmengine.config.ConfigDict"
 FLAVOUR = Flavour(NODE)
@@ -185,7 +185,11 @@ def _fromfile(interp: Any, site: Any, args: Args, kwargs: Kwargs) -> Value:
 def _merge_from_dict(interp: Any, site: Any, args: Args, kwargs: Kwargs) -> Value:
     """``cfg.merge_from_dict({"model.depth": 18})``."""
     options = args[1] if len(args) > 1 else kwargs.get("options")
-    rows = options.items if isinstance(options, DictValue) else options.attrs[ITEMS].items if is_node(options) else None
+    rows = None
+    if isinstance(options, DictValue):
+        rows = options.items
+    elif isinstance(options, Opaque) and is_node(options):
+        rows = options.attrs[ITEMS].items
     if rows is None:
         if options is not None:
             interp.trail.set(args[0].attrs[ITEMS], "open", True)

@@ -20,7 +20,8 @@ from cgx.indexer.interpreter.values import (
     Unknown,
     Value,
 )
-from cgx.indexer.overlays.typed_values import ANY, Mismatch, from_plain, from_text, record_fields
+from cgx.indexer.overlays.annotation_types import ANY
+from cgx.indexer.overlays.typed_values import Mismatch, from_plain, from_text, record_fields
 
 MODEL = "pydantic.BaseModel"
 SETTINGS = "pydantic_settings.BaseSettings"

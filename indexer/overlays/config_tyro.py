@@ -16,17 +16,8 @@ from cgx.indexer.interpreter.values import (
     Unknown,
     Value,
 )
-from cgx.indexer.overlays.typed_values import (
-    ANY,
-    Field,
-    Mismatch,
-    Type,
-    fields_of,
-    from_text,
-    make_record,
-    of_value,
-    record_values,
-)
+from cgx.indexer.overlays.annotation_types import ANY, Type, of_value
+from cgx.indexer.overlays.typed_values import Field, Mismatch, fields_of, from_text, make_record, record_values
 
 PACKAGES = ("tyro",)
 

@@ -6,6 +6,8 @@ import math
 from collections.abc import Callable
 from typing import Any
 
+from cgx.indexer.interpreter.stdlib.array_random import DRAWS, GENERATOR, make_generator
+from cgx.indexer.interpreter.stdlib.array_values import DTYPES, as_array, dtype_of, exported, host, quiet, scalar_dtype
 from cgx.indexer.interpreter.stdlib.support import (
     Args,
     Handler,
@@ -15,10 +17,8 @@ from cgx.indexer.interpreter.stdlib.support import (
     lift,
     nothing,
     text_of,
-    unknown,
 )
 from cgx.indexer.interpreter.values import (
-    MISSING,
     DType,
     External,
     ListValue,
@@ -27,13 +27,8 @@ from cgx.indexer.interpreter.values import (
     Unknown,
     Value,
 )
-from cgx.indexer.ops import registry
-from cgx.indexer.ops.dims import Dim
-from cgx.indexer.ops.rows import Defaults
 
 AUTHOR = "stdlib.arrays"
-GENERATOR = "numpy.random.Generator"
-HOST = Defaults("float64", "cpu")
 KEYWORDS = {
     "axis": "dim",
     "axes": "dims",
@@ -44,94 +39,6 @@ KEYWORDS = {
     "stop": "end",
     "repeats": "repeats",
 }
-TYPES = {
-    "float": "float64", "int": "int64", "bool": "bool", "float_": "float64", "bool_": "bool", "int_": "int64", "double": "float64",
-    "single": "float32", "half": "float16", "intp": "int64", "uint": "uint64", "longlong": "int64", "byte": "int8", "ubyte": "uint8",
-}  # fmt: skip
-DTYPES = [
-    "float16",
-    "float32",
-    "float64",
-    "int8",
-    "int16",
-    "int32",
-    "int64",
-    "uint8",
-    "uint16",
-    "uint32",
-    "uint64",
-    "complex64",
-    "complex128",
-]
-CODES = {
-    "f2": "float16", "f4": "float32", "f8": "float64", "i1": "int8", "i2": "int16", "i4": "int32", "i8": "int64", "u1": "uint8",
-    "u2": "uint16", "u4": "uint32", "u8": "uint64", "e": "float16", "f": "float32", "d": "float64", "b": "int8", "h": "int16",
-    "i": "int32", "l": "int64", "B": "uint8", "H": "uint16", "L": "uint64",
-}  # fmt: skip
-
-
-WIDTHS = {
-    "float16": 2, "float32": 4, "float64": 8, "int8": 1, "int16": 2, "int32": 4, "int64": 8, "uint8": 1, "uint16": 2, "uint32": 4, "uint64": 8,
-    "bool": 1, "complex64": 8, "complex128": 16,
-}  # fmt: skip
-
-
-def dtype_of(value: Value, default: str | None = None) -> str | None:
-    """torch's short name of a NumPy dtype argument."""
-    if isinstance(value, DType):
-        return value.name
-    if isinstance(value, External):
-        name = value.tail
-        return TYPES.get(name, name if name in DTYPES else None)
-    if isinstance(value, str):
-        clean = value.lstrip("<>=|")
-        return CODES.get(clean, TYPES.get(clean, clean if clean in DTYPES else None))
-    return default if value is None else None
-
-
-def exported(value: Value) -> Any:
-    """Lists as Python lists, known scalars as numbers, as the op tables take them."""
-    if isinstance(value, TensorValue) and value.library == "numpy" and value.shape == () and isinstance(value.const, int | float):
-        return value.const
-    if isinstance(value, ListValue):
-        return [exported(item) for item in value.items]
-    if isinstance(value, tuple):
-        return tuple(exported(item) for item in value)
-    return value
-
-
-def quiet(name: str, args: list[Any], kwargs: dict[str, Any]) -> Any:
-    """A torch op's rule on host arrays; no entry is made. None where the rule has no answer."""
-    row = registry.find(name)
-    if row is None:
-        return None
-    try:
-        return row.call(args, kwargs, HOST)
-    except Exception:
-        return None
-
-
-def as_array(value: Value) -> Value:
-    """A list or number as an array where its elements are plain."""
-    if isinstance(value, TensorValue):
-        return value
-    if isinstance(value, ListValue | tuple | int | float | bool | range):
-        data = list(value) if isinstance(value, range) else value
-        return host(quiet("torch.tensor", [exported(data)], {}))
-    return None
-
-
-def host(result: Any) -> Value:
-    """The result of a rule as a NumPy value: an array, or a number where it has no dimension and is known."""
-    if isinstance(result, TensorValue):
-        if result.shape == () and isinstance(result.const, int | float | bool):
-            return result.const
-        result.library, result.device, result.parameter = "numpy", "cpu", False
-        return result
-    if isinstance(result, list | tuple):
-        items = [host(item) for item in result]
-        return ListValue(items) if isinstance(result, list) else tuple(items)
-    return result
 
 
 def array(interp: Any, site: Any, args: Args, kwargs: Kwargs) -> Value:
@@ -150,7 +57,7 @@ def array(interp: Any, site: Any, args: Args, kwargs: Kwargs) -> Value:
         found = as_array(one)
         if isinstance(found, int | float | bool):
             return TensorValue(
-                (), dtype or _scalar_dtype(found), "cpu", library="numpy", const=found, anchor=site.anchor
+                (), dtype or scalar_dtype(found), "cpu", library="numpy", const=found, anchor=site.anchor
             )
         if isinstance(found, TensorValue):
             kind = dtype or ("int64" if found.dtype == "int64" else "bool" if found.dtype == "bool" else "float64")
@@ -158,10 +65,6 @@ def array(interp: Any, site: Any, args: Args, kwargs: Kwargs) -> Value:
         return TensorValue(None, dtype, "cpu", library="numpy", anchor=site.anchor)
 
     return lift(once, [source])
-
-
-def _scalar_dtype(value: Value) -> str:
-    return "bool" if isinstance(value, bool) else "int64" if isinstance(value, int) else "float64"
 
 
 def factory(name: str, dtype: str | None = "float64") -> Handler:
@@ -246,89 +149,6 @@ def _prod(interp: Any, site: Any, args: Args, kwargs: Kwargs) -> Value:
     if isinstance(value, TensorValue):
         return rule("torch.prod", None, "int")(interp, site, args, kwargs)
     return interp.call(External("math.prod"), [value], {}, site)
-
-
-def array_attribute(owner: TensorValue, name: str, site: Any) -> Value:
-    """An attribute of a NumPy array that differs from a tensor's; MISSING for others."""
-    if name == "T" and owner.shape is not None:
-        return host(quiet("torch.permute", [owner, tuple(range(len(owner.shape)))[::-1]], {}))
-    if name not in ("size", "nbytes"):
-        return MISSING
-    if owner.shape is None or any(size is None for size in owner.shape):
-        return Unknown(site.text, "data", site.anchor, "int")
-    count: Any = 1
-    for size in owner.shape:
-        count = count * size
-    width = WIDTHS.get(owner.dtype or "")
-    return (
-        count if name == "size" else Unknown(site.text, "data", site.anchor, "int") if width is None else count * width
-    )
-
-
-# -- random --------------------------------------------------------------------------------------------------------------
-
-
-def _size(args: Args, kwargs: Kwargs, place: int) -> Value:
-    return kwargs.get("size", args[place] if len(args) > place else None)
-
-
-def drawn(place: int, dtype: str = "float64") -> Handler:
-    """A random draw: an array of ``size`` (the positional argument at ``place``), or a number that is not known."""
-
-    def call(interp: Any, site: Any, args: Args, kwargs: Kwargs) -> Value:
-        size = _size([arg for arg in args if not (isinstance(arg, Opaque) and arg.qname == GENERATOR)], kwargs, place)
-        if size is None:
-            return Unknown(site.text, "random", site.anchor, "int" if dtype == "int64" else "float")
-        shape = (
-            tuple(exported(size))
-            if isinstance(size, ListValue | tuple)
-            else (exported(size) if not isinstance(size, Unknown) else None,)
-        )
-        return TensorValue(
-            tuple(dim if isinstance(dim, int | Dim) else None for dim in shape),
-            dtype,
-            "cpu",
-            library="numpy",
-            anchor=site.anchor,
-        )
-
-    return call
-
-
-def _rand(interp: Any, site: Any, args: Args, kwargs: Kwargs) -> Value:
-    """``np.random.rand(d0, d1, ...)``."""
-    return drawn(0)(interp, site, [tuple(args)] if args else [], {})
-
-
-def _generator(interp: Any, site: Any, args: Args, kwargs: Kwargs) -> Value:
-    return Opaque(GENERATOR, {}, site.anchor)
-
-
-def _permutation(interp: Any, site: Any, args: Args, kwargs: Kwargs) -> Value:
-    size = args[-1] if args else None
-    if isinstance(size, TensorValue):
-        return TensorValue(size.shape, size.dtype, "cpu", library="numpy", anchor=site.anchor)
-    return TensorValue((size if isinstance(size, int) else None,), "int64", "cpu", library="numpy", anchor=site.anchor)
-
-
-_DRAWS: dict[str, Handler] = {
-    **dict.fromkeys(("uniform", "normal", "laplace", "gumbel", "logistic", "lognormal", "beta", "gamma"), drawn(2)),
-    **dict.fromkeys(("standard_normal", "random", "random_sample", "ranf", "sample"), drawn(0)),
-    **dict.fromkeys(("exponential", "poisson", "rayleigh", "dirichlet"), drawn(1)),
-    "randint": drawn(2, "int64"),
-    "integers": drawn(2, "int64"),
-    "binomial": drawn(2, "int64"),
-    "choice": unknown("random"),
-    "multinomial": unknown("random", "tensor"),
-    "shuffle": nothing,
-    "permutation": _permutation,
-    "seed": nothing,
-    "get_state": unknown("random"),
-    "set_state": nothing,
-    "rand": _rand,
-    "randn": _rand,
-    "bytes": unknown("random", "bytes"),
-}
 
 
 # -- files ---------------------------------------------------------------------------------------------------------------
@@ -508,13 +328,13 @@ ENTRIES: dict[str, Handler] = {
     "numpy.ndim": lambda interp, site, args, kwargs: interp.getattr(args[0], "ndim", site),
     "numpy.shape": lambda interp, site, args, kwargs: interp.getattr(args[0], "shape", site),
     "numpy.testing.assert_allclose": nothing,
-    **{f"numpy.random.{name}": handler for name, handler in _DRAWS.items()},
-    **{f"{GENERATOR}.{name}": handler for name, handler in _DRAWS.items()},
-    "numpy.random.RandomState": _generator,
-    "numpy.random.default_rng": _generator,
-    "numpy.random.Generator": _generator,
-    "numpy.random.SeedSequence": _generator,
-    "numpy.random.PCG64": _generator,
+    **{f"numpy.random.{name}": handler for name, handler in DRAWS.items()},
+    **{f"{GENERATOR}.{name}": handler for name, handler in DRAWS.items()},
+    "numpy.random.RandomState": make_generator,
+    "numpy.random.default_rng": make_generator,
+    "numpy.random.Generator": make_generator,
+    "numpy.random.SeedSequence": make_generator,
+    "numpy.random.PCG64": make_generator,
 }
 
 CONSTANTS: dict[str, Value] = {

@@ -16,7 +16,11 @@ def _source(interp: Any, site: Any, args: Args, kwargs: Kwargs) -> Value:
     value = args[0].func if isinstance(args[0], BoundMethod) else args[0]
     if isinstance(value, ModuleObject):
         found = interp.sources.find(value.name)
-        code = interp.sources.code(found[0], found[1], found[3]) if found is not None and found[1].endswith(".py") else None
+        code = (
+            interp.sources.code(found[0], found[1], found[3])
+            if found is not None and found[1].endswith(".py")
+            else None
+        )
         return derived(site, args, "str", "unsupported") if code is None else code.source
     if isinstance(value, FunctionValue):
         code = value.attrs["__cgx_code__"]

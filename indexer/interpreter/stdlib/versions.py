@@ -12,7 +12,14 @@ from cgx.indexer.interpreter.stdlib.support import Args, Handler, Kwargs, derive
 from cgx.indexer.interpreter.values import DictValue, ListValue, Opaque, Unknown, Value
 
 VERSION = "packaging.version.Version"
-COMPARE = {"eq": lambda a, b: a == b, "ne": lambda a, b: a != b, "lt": lambda a, b: a < b, "le": lambda a, b: a <= b, "gt": lambda a, b: a > b, "ge": lambda a, b: a >= b}
+COMPARE = {
+    "eq": lambda a, b: a == b,
+    "ne": lambda a, b: a != b,
+    "lt": lambda a, b: a < b,
+    "le": lambda a, b: a <= b,
+    "gt": lambda a, b: a > b,
+    "ge": lambda a, b: a >= b,
+}
 REQUIRED = re.compile(r"^Requires-Dist: *([A-Za-z0-9._-]+).*$", re.M)
 IMPORT_NAMES = {"pyyaml": "yaml", "pillow": "pil", "scikit-learn": "sklearn", "opencv-python": "cv2"}  # in lower case
 INSTALLED = "torch"  # what a PyTorch job surely has; its version is the one the tables describe
@@ -58,7 +65,10 @@ def _parse(interp: Any, site: Any, args: Args, kwargs: Kwargs) -> Value:
 
 def _compare(name: str) -> Handler:
     def call(interp: Any, site: Any, args: Args, kwargs: Kwargs) -> Value:
-        one, other = (parsed(value.attrs["__text__"]) if isinstance(value, Opaque) and value.qname == VERSION else None for value in args[:2])
+        one, other = (
+            parsed(value.attrs["__text__"]) if isinstance(value, Opaque) and value.qname == VERSION else None
+            for value in args[:2]
+        )
         if one is None or other is None:
             return derived(site, args, "bool")
         return bool(COMPARE[name](one, other))
@@ -98,7 +108,9 @@ def requirements(interp: Any) -> frozenset[str]:
             for folder in _metadata_folders(tree):
                 text = (tree.read(f"{folder}/METADATA") or b"").decode("utf-8", "replace").partition("\n\n")[0]
                 names.update(match[1] for match in REQUIRED.finditer(text) if "extra ==" not in match[0])
-        found = interp.required = frozenset(IMPORT_NAMES.get(_normal(name), _normal(name).replace("-", "_")) for name in names)
+        found = interp.required = frozenset(
+            IMPORT_NAMES.get(_normal(name), _normal(name).replace("-", "_")) for name in names
+        )
     return found
 
 

@@ -7,9 +7,11 @@ import posixpath
 from collections.abc import Callable
 from typing import Any
 
-from cgx.indexer.launch.shell import arithmetic, conditions
+from cgx.indexer.launch.shell import arithmetic
+from cgx.indexer.launch.shell.builtins import BUILTINS, Leave, set_variable
 from cgx.indexer.launch.shell.expand import expand, join
 from cgx.indexer.launch.shell.lexer import ShellSyntaxError
+from cgx.indexer.launch.shell.outputs import Status, substitute
 from cgx.indexer.launch.shell.parser import assign_word, parse_shell
 from cgx.indexer.launch.shell.slurm import slurm_variables
 from cgx.indexer.launch.shell.state import MAX_STEPS, Started, State, is_known, unknown
@@ -32,14 +34,6 @@ from cgx.indexer.launch.shell.syntax import (
 MAX_ROUNDS = 1000  # rounds of one loop
 MAX_DEPTH = 40  # functions and scripts inside each other
 SHELLS = frozenset({"bash", "sh", "zsh", "dash", "ksh"})
-Status = bool | None
-
-
-class _Leave(Exception):
-    """``exit``, ``return``, ``break`` and ``continue``."""
-
-    def __init__(self, kind: str) -> None:
-        self.kind = kind
 
 
 def read_script(state: State, text: str) -> None:
@@ -51,7 +45,7 @@ def read_script(state: State, text: str) -> None:
         return
     try:
         _run(state, node)
-    except _Leave:
+    except Leave:
         return
     except RecursionError:
         state.problems.append(f"{state.path or 'the launch line'}: nested too deep")
@@ -62,7 +56,7 @@ def _run(state: State, node: Node) -> Status:
     if state.steps > MAX_STEPS:
         if state.steps == MAX_STEPS + 1:
             state.problems.append(f"{state.path or 'the launch line'}: stopped after {MAX_STEPS} commands")
-        raise _Leave("exit")
+        raise Leave("exit")
     return _RUN[type(node)](state, node)
 
 
@@ -109,7 +103,7 @@ def _both(state: State, body: Node, rest: Node | None) -> Status:
             if branch is not None:
                 _run(fork, branch)
             ends.append(fork)
-        except _Leave:
+        except Leave:
             continue
     if not ends:
         return None
@@ -129,7 +123,7 @@ def _for(state: State, node: For) -> Status:
     if node.words is None:
         values = list(state.positional)
     else:
-        values = [text for word in node.words for text in expand(state, word, _substitute)]
+        values = [text for word in node.words for text in expand(state, word, substitute)]
     for value in values[:MAX_ROUNDS]:
         state.variables[node.name] = value
         state.assigned.add(node.name)
@@ -152,7 +146,7 @@ def _round(state: State, body: Node) -> bool:
     """One round of a loop; True where it breaks."""
     try:
         _run(state, body)
-    except _Leave as leave:
+    except Leave as leave:
         if leave.kind not in ("break", "continue"):
             raise
         return leave.kind == "break"
@@ -160,11 +154,11 @@ def _round(state: State, body: Node) -> bool:
 
 
 def _case(state: State, node: Case) -> Status:
-    value = join(state, node.word, _substitute)
+    value = join(state, node.word, substitute)
     if not is_known(value):
         return None
     for patterns, body in node.arms:
-        if any(fnmatch.fnmatchcase(value, join(state, pattern, _substitute)) for pattern in patterns):
+        if any(fnmatch.fnmatchcase(value, join(state, pattern, substitute)) for pattern in patterns):
             return _run(state, body)
     return True
 
@@ -188,7 +182,7 @@ def _arithmetic(state: State, node: Arithmetic) -> Status:
     if operator and name.isidentifier() and not value.startswith("=") and target.rstrip()[-1:] not in "!<>":
         sign = target.strip()[len(name) :].strip()
         result = arithmetic.evaluate(f"{name} {sign} ({value})" if sign else value, state.get)
-        _assign(state, name, unknown("$" + name) if result is None else str(result))
+        set_variable(state, name, unknown("$" + name) if result is None else str(result))
         return None if result is None else result != 0
     result = arithmetic.evaluate(text, state.get)
     return None if result is None else result != 0
@@ -197,20 +191,15 @@ def _arithmetic(state: State, node: Arithmetic) -> Status:
 # -- simple commands -------------------------------------------------------------------------------------------------
 
 
-def _assign(state: State, name: str, value: str | list[str]) -> None:
-    state.variables[name] = value
-    state.assigned.add(name)
-
-
 def _bind(state: State, assign: Assign) -> None:
     if isinstance(assign.value, tuple):
-        items = [text for word in assign.value for text in expand(state, word, _substitute)]
+        items = [text for word in assign.value for text in expand(state, word, substitute)]
         if assign.append:
             old = state.variables.get(assign.name, [])
             items = (old if isinstance(old, list) else [old]) + items
-        _assign(state, assign.name, items)
+        set_variable(state, assign.name, items)
         return
-    text = join(state, assign.value, _substitute)
+    text = join(state, assign.value, substitute)
     if assign.index is not None:
         place = arithmetic.evaluate(assign.index, state.get)
         held = state.variables.get(assign.name)
@@ -218,9 +207,9 @@ def _bind(state: State, assign: Assign) -> None:
         if place is not None and 0 <= place < 10_000:
             values.extend([""] * (place + 1 - len(values)))
             values[place] = text
-        _assign(state, assign.name, values)
+        set_variable(state, assign.name, values)
     else:
-        _assign(state, assign.name, (state.get(assign.name) or "") + text if assign.append else text)
+        set_variable(state, assign.name, (state.get(assign.name) or "") + text if assign.append else text)
 
 
 def _simple(state: State, node: Simple) -> Status:
@@ -235,14 +224,14 @@ def _simple(state: State, node: Simple) -> Status:
     words = [
         text
         for item in node.words
-        for text in expand(state, assign_word(item) if isinstance(item, Assign) else item, _substitute)
+        for text in expand(state, assign_word(item) if isinstance(item, Assign) else item, substitute)
     ]
     if not words:
         return True
     extra: dict[str, str] = {}
     for assign in node.assigns:
         if isinstance(assign.value, Word):
-            extra[assign.name] = join(state, assign.value, _substitute)
+            extra[assign.name] = join(state, assign.value, substitute)
     return _command(state, words, extra, node)
 
 
@@ -252,12 +241,12 @@ def _declare(state: State, name: str, items: tuple[Word | Assign, ...]) -> Statu
             _bind(state, item)
             target = item.name
         else:
-            target = join(state, item, _substitute)
+            target = join(state, item, substitute)
             if target.startswith("-"):
                 continue
             if "=" in target:
                 target, _, value = target.partition("=")
-                _assign(state, target, value)
+                set_variable(state, target, value)
             elif name != "export":
                 state.assigned.add(target)
         if name == "export":
@@ -267,8 +256,9 @@ def _declare(state: State, name: str, items: tuple[Word | Assign, ...]) -> Statu
 
 def _command(state: State, words: list[str], extra: dict[str, str], node: Simple) -> Status:
     name = words[0]
-    if name in _BUILTINS:
-        return _BUILTINS[name](state, words)
+    builtin = _OWN.get(name) or BUILTINS.get(name)
+    if builtin is not None:
+        return builtin(state, words)
     if name in state.functions:
         return _call(state, words)
     if name in (".", "source") and len(words) > 1:
@@ -278,7 +268,7 @@ def _command(state: State, words: list[str], extra: dict[str, str], node: Simple
         return _script(state, inner, extra)
     for redirect in node.redirects:
         if redirect.operator in (">", ">>") and name in ("cat", "echo", "tee"):
-            _write(state, join(state, redirect.target, _substitute), words, node)
+            _write(state, join(state, redirect.target, substitute), words, node)
     if name == "tee" and len(words) > 1:
         _write(state, words[-1], words[:1], node)
     environment = {**state.environment(), **extra}
@@ -288,7 +278,7 @@ def _command(state: State, words: list[str], extra: dict[str, str], node: Simple
 
 def _write(state: State, target: str, words: list[str], node: Simple) -> None:
     """A file that a here-document or an ``echo`` writes: the job may read it."""
-    bodies = [join(state, item.target, _substitute) for item in node.redirects if item.operator in ("<<", "<<-")]
+    bodies = [join(state, item.target, substitute) for item in node.redirects if item.operator in ("<<", "<<-")]
     text = bodies[0] if bodies else " ".join(words[1:]) + "\n" if words[0] == "echo" else None
     if text is not None and is_known(target):
         state.files[posixpath.normpath(posixpath.join(state.cwd, target))] = text
@@ -367,99 +357,12 @@ def _call(state: State, words: list[str]) -> Status:
     state.depth += 1
     try:
         return _run(state, state.functions[words[0]])
-    except _Leave as leave:
+    except Leave as leave:
         if leave.kind != "return":
             raise
         return None
     finally:
         state.positional, state.depth = outer, state.depth - 1
-
-
-def _substitute(state: State, text: str) -> str:
-    """``$(...)`` of what changes nothing: echo, pwd, dirname, basename, seq, printf; everything else is not known."""
-    try:
-        node = parse_shell(text)
-    except ShellSyntaxError:
-        return unknown(f"$({text})")
-    outputs: list[str] = []
-    fork = state.fork()
-    for _connector, step in node.steps if isinstance(node, Sequence) else ():
-        if not isinstance(step, Simple) or not step.words or not isinstance(step.words[0], Word):
-            return unknown(f"$({text})")
-        words = [
-            piece
-            for item in step.words
-            for piece in expand(fork, assign_word(item) if isinstance(item, Assign) else item, _substitute)
-        ]
-        if words and words[0] == "cd":
-            _cd(fork, words)
-            continue
-        reader = _OUTPUTS.get(words[0]) if words else None
-        output = reader(fork, words) if reader is not None else None
-        if output is None:
-            return unknown(f"$({text})")
-        outputs.append(output)
-    return "\n".join(outputs)
-
-
-def _seq(state: State, words: list[str]) -> str | None:
-    numbers = [int(word) for word in words[1:] if word.lstrip("-").isdigit()]
-    if not 1 <= len(numbers) <= 3 or len(numbers) != len(words) - 1:
-        return None
-    first, step, last = [
-        (1, 1, numbers[0]),
-        (numbers[0], 1, numbers[-1]),
-        (numbers[0], numbers[1 % len(numbers)], numbers[-1]),
-    ][len(numbers) - 1]
-    return "\n".join(str(number) for number in range(first, last + (1 if step > 0 else -1), step or 1)[:MAX_ROUNDS])
-
-
-_OUTPUTS: dict[str, Callable[[State, list[str]], str | None]] = {
-    "echo": lambda state, words: " ".join(word for word in words[1:] if word not in ("-n", "-e")),
-    "pwd": lambda state, words: state.cwd or ".",
-    "dirname": lambda state, words: posixpath.dirname(words[-1]) or ".",
-    "basename": lambda state, words: posixpath.basename(words[1]).removesuffix(words[2] if len(words) > 2 else ""),
-    "realpath": lambda state, words: words[-1],
-    "readlink": lambda state, words: words[-1],
-    "seq": _seq,
-}
-
-
-# -- builtins --------------------------------------------------------------------------------------------------------
-
-
-def _cd(state: State, words: list[str]) -> Status:
-    target = words[1] if len(words) > 1 else unknown("~")
-    if not is_known(target) or target.startswith("/"):
-        state.problems.append(f"cd {target.strip(chr(0xE000) + chr(0xE001))}: outside the source, taken as its root")
-        return None
-    path = posixpath.normpath(posixpath.join(state.cwd, target))
-    if path.startswith(".."):
-        path = ""
-    state.cwd = "" if path == "." else path
-    return True
-
-
-def _set(state: State, words: list[str]) -> Status:
-    if "--" in words:
-        state.positional = words[words.index("--") + 1 :]
-    return True
-
-
-def _shift(state: State, words: list[str]) -> Status:
-    count = int(words[1]) if len(words) > 1 and words[1].isdigit() else 1
-    if count > len(state.positional):
-        return False
-    del state.positional[:count]
-    return True
-
-
-def _unset(state: State, words: list[str]) -> Status:
-    for name in words[1:]:
-        state.variables.pop(name, None)
-        state.exported.discard(name)
-        state.assigned.add(name)
-    return True
 
 
 def _eval(state: State, words: list[str]) -> Status:
@@ -470,71 +373,15 @@ def _eval(state: State, words: list[str]) -> Status:
 def _exec(state: State, words: list[str]) -> Status:
     if len(words) > 1:
         _command(state, words[1:], {}, Simple((), (), ()))
-        raise _Leave("exit")
+        raise Leave("exit")
     return True
-
-
-def _test(state: State, words: list[str]) -> Status:
-    bracket = words[0] in ("[", "[[")
-    return conditions.test(state, words[1:-1] if bracket else words[1:], words[0] == "[[")
-
-
-def _command_builtin(state: State, words: list[str]) -> Status:
-    return None
-
-
-def _read(state: State, words: list[str]) -> Status:
-    for name in words[1:]:
-        if not name.startswith("-"):
-            _assign(state, name, unknown("$" + name))
-    return None
-
-
-def _leave(kind: str) -> Callable[[State, list[str]], Status]:
-    def leave(state: State, words: list[str]) -> Status:
-        raise _Leave(kind)
-
-    return leave
 
 
 def _let(state: State, words: list[str]) -> Status:
     return _arithmetic(state, Arithmetic(" ".join(words[1:])))
 
 
-_BUILTINS: dict[str, Callable[[State, list[str]], Status]] = {
-    "cd": _cd,
-    "pushd": _cd,
-    "popd": lambda state, words: None,
-    "set": _set,
-    "shift": _shift,
-    "unset": _unset,
-    "eval": _eval,
-    "exec": _exec,
-    "test": _test,
-    "[": _test,
-    "[[": _test,
-    "exit": _leave("exit"),
-    "return": _leave("return"),
-    "break": _leave("break"),
-    "continue": _leave("continue"),
-    "true": lambda state, words: True,
-    ":": lambda state, words: True,
-    "false": lambda state, words: False,
-    "command": _command_builtin,
-    "read": _read,
-    "let": _let,
-    "trap": lambda state, words: True,
-    "ulimit": lambda state, words: True,
-    "shopt": lambda state, words: True,
-    "alias": lambda state, words: True,
-    "wait": lambda state, words: True,
-    "printf": lambda state, words: True,
-    "module": lambda state, words: None,
-    "type": lambda state, words: None,
-    "which": lambda state, words: None,
-    "mkdir": lambda state, words: None,
-    "sleep": lambda state, words: True,
-}
+_OWN: dict[str, Callable[[State, list[str]], Status]] = {"eval": _eval, "exec": _exec, "let": _let}
 
 _RUN: dict[type, Callable[[State, Any], Status]] = {
     Sequence: _sequence,
