@@ -62,6 +62,9 @@ class Classes:
         classes: dict[str, tuple[str, ...]] = {name: (name,) for name, _ in children}
         for group in groups.values():
             whole = contained and len(group) == len(children)
+            kind = family.get(group[0][0])
+            if kind is not None and len(group) < sum(other == kind for other in family.values()):
+                continue  # numbered attributes that differ are no repeat
             for part in [group] if whole else self._by_shape(group):
                 names = tuple(name for name, _ in part)
                 classes.update((name, names) for name in names)
