@@ -65,14 +65,20 @@ def main() -> None:
     try:
         seconds, rows = index(options.repository, commits[0], work)
         one, milliseconds = size(work), ask(work, commits[0])
-        print(f"first commit       {seconds}, {rows[0]['lines']} lines, store {one:.2f} MB, one question {milliseconds:.1f} ms")
+        print(
+            f"first commit       {seconds}, {rows[0]['lines']} lines, store {one:.2f} MB, one question {milliseconds:.1f} ms"
+        )
         seconds, rows = index(options.repository, commits[1], work)
-        print(f"second commit      {seconds}, {rows[0]['written']} versions of files written   (limit 2 s at 120k lines)")
+        print(
+            f"second commit      {seconds}, {rows[0]['written']} versions of files written   (limit 2 s at 120k lines)"
+        )
         seconds, rows = index(options.repository, f"{commits[1]}..{commits[-1]}", work)
         written = sum(row["written"] for row in rows)
         print(f"{len(rows) + 2:4} commits       {seconds}, {written} versions written   (limit 120 s for 100)")
         print(f"store              {size(work):.2f} MB = {size(work) / one:.2f} x one commit   (limit 3)")
-        print(f"one question       {ask(work, commits[0]):.1f} ms at the first commit, {ask(work, commits[-1]):.1f} ms at the last")
+        print(
+            f"one question       {ask(work, commits[0]):.1f} ms at the first commit, {ask(work, commits[-1]):.1f} ms at the last"
+        )
     finally:
         shutil.rmtree(work, ignore_errors=True)
 

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 Progress = Callable[[str], None]
 
+PORTION = 120_000  # edges that are built before they are written: bounds the memory of a large index
+
 
 @dataclass(slots=True)
 class Work:
@@ -37,6 +39,8 @@ class Work:
     identities: Identities | None = None
     delta: GraphDelta = field(default_factory=GraphDelta)
     versions: list[str] = field(default_factory=list)
+    sent: set[str] = field(default_factory=set)  # identities that were written already
+    started: bool = False  # something was written
     figures: Figures = field(default_factory=Figures)
 
 
@@ -79,26 +83,35 @@ def build_graph(work: Work) -> None:
         version = file_version(file, links, blob, identities)
         rows.append((file, links, version, blob))
     work.versions = [version for _, _, version, _ in rows]
+    if _indexed(work.store, commit_id(work.tree)):
+        work.store.delete_scope(commit_id(work.tree))  # made by another version of cgx
     missing = work.store.missing("File", work.versions)
     for file, links, version, blob in rows:
         if version in missing:
             made = FileGraph(file, links, version, blob, identities).build()
             work.delta.extend(made.nodes, made.edges)
+            if len(work.delta.edges) > PORTION:
+                _flush(work)
     work.figures.written = len(missing)
 
 
 def write_graph(work: Work) -> None:
-    """One write: the new versions, then the commit that holds them."""
-    assert work.program is not None and work.identities is not None
+    """The rest of the new versions, and with it the commit that holds all of them."""
+    assert work.program is not None
     count(work.program, work.tree, work.figures)
     commit = commit_delta(work.tree, work.versions, work.figures.on_commit())
-    nodes = [*reason_nodes(), *work.identities.nodes.values(), *work.delta.nodes, *commit.nodes]
-    delta = GraphDelta(nodes, [*work.delta.edges, *commit.edges])
-    scope = commit_id(work.tree)
-    if _indexed(work.store, scope):
-        work.store.replace(scope, delta)
-    else:
-        work.store.write(delta)
+    work.delta.extend(commit.nodes, commit.edges)
+    _flush(work)
+
+
+def _flush(work: Work) -> None:
+    """Write what was built: whole versions of files, so that no store ever holds half of one."""
+    assert work.identities is not None
+    new = [node for name, node in work.identities.nodes.items() if name not in work.sent]
+    work.sent.update(node.id for node in new)
+    work.store.write(GraphDelta([*new, *work.delta.nodes, *([] if work.started else reason_nodes())], work.delta.edges))
+    work.started = True
+    work.delta = GraphDelta()
 
 
 def _indexed(store: Store, commit: str) -> bool:

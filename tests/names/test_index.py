@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from cgx.cli import main
+from cgx.indexer import pipeline
 from cgx.indexer.names.cache import FactsCache
 from cgx.indexer.pipeline import index_tree
 from cgx.indexer.source import open_tree
@@ -184,6 +185,18 @@ def test_same_input_same_graph(repo: Path, tmp_path: Path, facts_cache: FactsCac
     for name in ("one", "two"):
         with open_store(str(tmp_path / name), "job") as store:
             index(repo, store, FactsCache(tmp_path / f"facts-{name}"))
+            found.append(dump(store))
+    assert found[0] == found[1]
+
+
+def test_written_in_portions(
+    repo: Path, tmp_path: Path, facts_cache: FactsCache, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = []
+    for portion in (100_000, 1):
+        monkeypatch.setattr(pipeline, "PORTION", portion)
+        with open_store(str(tmp_path / f"s{portion}"), "job") as store:
+            index(repo, store, facts_cache)
             found.append(dump(store))
     assert found[0] == found[1]
 
