@@ -31,6 +31,7 @@ from cgx.indexer.overlays.command_words import merge, take_apart
 from cgx.indexer.overlays.typed_values import Field, Mismatch, fields_of, from_text, make_record, record_fields
 
 PACKAGES = ("simple_parsing", "pyrallis", "draccus")
+NAMES = ("transformers.HfArgumentParser", "transformers.hf_argparser.HfArgumentParser")
 HF, SIMPLE = "transformers.HfArgumentParser", "simple_parsing.ArgumentParser"
 
 

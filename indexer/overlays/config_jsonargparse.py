@@ -115,7 +115,7 @@ def fill(interp: Any, site: Any, component: Value, words: list[Value]) -> dict[s
     required = [item for item in fields if item.default is MISSING]
     for item, word in zip(required, apart.plain):
         given[item.name] = Raw(word)
-    merge(given, _raw(apart.options))
+    merge(given, as_raw(apart.options))
     names = {item.name for item in fields}
     wrong = [name for name in given if name not in names | SPARE]
     if wrong:
@@ -143,8 +143,8 @@ class Raw:
     word: Value
 
 
-def _raw(table: dict[str, Any]) -> dict[str, Any]:
-    return {key: _raw(value) if isinstance(value, dict) else Raw(value) for key, value in table.items()}
+def as_raw(table: dict[str, Any]) -> dict[str, Any]:
+    return {key: as_raw(value) if isinstance(value, dict) else Raw(value) for key, value in table.items()}
 
 
 def value_for(interp: Any, site: Any, item: Field, given: Any) -> Value:
@@ -167,7 +167,7 @@ def _typed(interp: Any, site: Any, kind: Type, given: Any, default: Value) -> Va
         and any(part.kind == "class" for part in kind.members())
         and ("class_path" in given or "" in given)
     ):
-        return _instance(interp, site, kind, given)
+        return instance_of(interp, site, kind, given)
     if isinstance(given, dict):
         return from_plain(
             interp,
@@ -198,7 +198,7 @@ def _word(interp: Any, site: Any, kind: Type, word: Value) -> Value:
     if any(part.kind == "class" for part in kind.members()) and not any(
         part.kind == "plain" for part in kind.members()
     ):
-        return _instance(interp, site, kind, {"": Raw(text)})
+        return instance_of(interp, site, kind, {"": Raw(text)})
     if text.endswith((".yaml", ".yml", ".json")) and any(
         part.kind in ("fields", "dict", "class") for part in kind.members()
     ):
@@ -206,7 +206,7 @@ def _word(interp: Any, site: Any, kind: Type, word: Value) -> Value:
     return from_text(interp, kind, text, site)
 
 
-def _instance(interp: Any, site: Any, kind: Type, given: dict[str, Any]) -> Value:
+def instance_of(interp: Any, site: Any, kind: Type, given: dict[str, Any]) -> Value:
     """``{class_path, init_args}``, or a class by its short name with options under it."""
     path = given.get("class_path", given.get("", ""))
     path = path.word if isinstance(path, Raw) else path

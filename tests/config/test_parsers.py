@@ -234,3 +234,46 @@ if __name__ == "__main__":
     config = "import ml_collections\ndef get_config():\n    c = ml_collections.ConfigDict()\n    c.lr = 0.1\n    c.model = ml_collections.ConfigDict({'width': 4})\n    return c\n"
     words = "--workdir w --steps=20 --noamp --config=configs/a.py --config.model.width=8 rest"
     assert run(code, words, {"configs/a.py": config})["seen"] == [("w", 20, False, ["1", "2"], 8, 0.1, 2)]
+
+
+def test_lightning_cli(run: Run) -> None:
+    code = """
+from lightning.pytorch.cli import LightningCLI
+from lightning.pytorch import LightningModule, LightningDataModule
+seen = []
+class Net(LightningModule):
+    def __init__(self, width: int = 4, classes: int = 2, lr: float = 0.1):
+        super().__init__()
+        seen.append((width, classes, lr))
+class Data(LightningDataModule):
+    def __init__(self, classes: int = 10, path: str = "."):
+        super().__init__()
+        seen.append((classes, path))
+class CLI(LightningCLI):
+    def add_arguments_to_parser(self, parser):
+        parser.link_arguments("data.classes", "model.classes", compute_fn=lambda n: int(n) + 1)
+cli = CLI(Net, Data, run=False)
+trainer = cli.trainer
+epochs = trainer.max_epochs
+"""
+    found = run(
+        code,
+        "--config c.yaml --model.width 8 --data.classes=5 --trainer.max_epochs 3",
+        {"c.yaml": "model:\n  lr: 1e-3\ndata:\n  path: here\n"},
+    )
+    assert found["seen"] == [(5, "here"), (8, 6, 1e-3)] and found["epochs"] == 3
+
+
+def test_lightning_cli_subcommand_and_class_path(run: Run) -> None:
+    net = """
+from lightning.pytorch import LightningModule
+seen = []
+class Net(LightningModule):
+    def __init__(self, width: int = 4):
+        super().__init__()
+        seen.append(width)
+"""
+    code = "from lightning.pytorch.cli import LightningCLI\nfrom net import seen\nif __name__ == '__main__':\n    LightningCLI()\n"
+    assert run(code, "fit --model net.Net --model.width 16", {"net.py": net})["seen"] == [16]
+    with pytest.raises(UserError, match="no subcommand of: fit"):
+        run(code, "--model net.Net")
