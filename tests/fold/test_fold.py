@@ -396,3 +396,9 @@ def test_parts_that_were_reached_before_the_run_broke_off_claim_nothing_of_the_o
     assert "runs" not in by_path(fold(trace, root.children))["b"]
     trace.unknowns.clear()
     assert by_path(fold(trace, root.children))["b"]["runs"] is False
+
+
+def test_a_call_that_shows_nothing_claims_nothing_of_its_modules():
+    net = module("Net", wrapped=module("Wrapper", inner=linear(4, 4)))
+    found = by_path(folded(net, call(net, call(net.children["wrapped"]))))
+    assert "runs" not in found["wrapped.inner"]

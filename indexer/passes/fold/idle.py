@@ -29,8 +29,10 @@ class Idle:
         if id(module) in self._done:
             return
         self._done.add(id(module))
+        known, self.claims = self.claims, self.claims and bool(draft.children)  # a silent call was not understood
         for idle in self._below(module, place):
             self._insert(draft, idle)
+        self.claims = known
 
     def _below(self, module: ModuleInstance, place: Place) -> list[Draft]:
         """Entries of the uncalled children, and of the uncalled ones below called-through containers."""
