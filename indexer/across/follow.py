@@ -130,7 +130,8 @@ class Follower:
 
     def _extracted(self, anchor: Anchor, text: str, unit: Unit, index: int, new: Unit) -> Answer | None:
         """The statement went, as it was, into a definition that is new: what stands in its place is only the call of that."""
-        fresh = [other for other in self.new_units() if id(other) not in self.pairing.old_of and other is not new]
+        called = set().union(*(statement.words for statement in new.statements))
+        fresh = [other for other in self.new_units() if id(other) not in self.pairing.old_of and other.name in called and other.name != unit.name]
         found = [place for place in search(fresh, unit, index, self.before) if place.same]
         if len(found) != 1:
             return None
@@ -163,6 +164,9 @@ class Follower:
         continued = self.pairing.new.get(id(unit))
         others = [new for new in self.new_units() if new is not continued]
         found = [place for place in search(others, unit, index, self.before) if self._grew(place.statement.exact, statement)]
+        if continued is not None and any(place.unit.symbol == unit.symbol for place in found):
+            spots = [self._spot(anchor, statement, place) for place in found]  # a copy of the file: it may never have gone there
+            return Answer(text, "ambiguous", candidates=spots, evidence=f"{why}; {len(spots)} equal statements in a copy")
         if len(found) == 1:
             place = found[0]
             new_unit = id(place.unit) not in self.pairing.old_of

@@ -15,6 +15,7 @@ from cgx.indexer.across.units import FileUnits, Unit
 ALIKE = 0.5  # share of a body's statements that has to be found again
 MARGIN = 0.12  # how much better than the next one a match has to be
 HELD = 0.8  # share of a body that another definition holds when it holds "the" body
+COMMON = 40  # units that share a statement: one that more of them have says little
 TRIVIAL = 12  # syntax nodes: bodies below this say too little to be told apart by content alone
 
 
@@ -48,7 +49,7 @@ def pair_units(old_files: dict[str, FileUnits], new_files: dict[str, FileUnits],
     _release_impostors(pairing, old_files, new_files)
     lost = [unit for file in old_files.values() for unit in file.units.values() if id(unit) not in pairing.new and unit.kind != "module"]
     free = [unit for file in new_files.values() for unit in file.units.values() if id(unit) not in pairing.old_of and unit.kind != "module"]
-    everything = [unit for file in new_files.values() for unit in file.units.values()]
+    everything = Index([unit for file in new_files.values() for unit in file.units.values()])
     by_name(pairing, lost, free)
     by_key(pairing, lost, free, "body", "equal body", renames, everything)
     by_key(pairing, lost, free, "shape", "equal body but for names", renames, everything)
@@ -106,22 +107,24 @@ def _release_impostors(pairing: Pairing, old_files: dict[str, FileUnits], new_fi
                     pairing.old_of.pop(id(twins[0]), None)
 
 
-def copies(old: Unit, new: Unit, everything: list[Unit]) -> list[Unit]:
+def copies(old: Unit, new: Unit, everything: Index) -> list[Unit]:
     """Other definitions that hold the body too: then its content does not tell which one it became."""
     if old.name == new.name or old.weight < TRIVIAL or old.kind != "function":
         return []
-    return [unit for unit in everything if unit is not new and unit.kind == old.kind and contained(old, unit) >= HELD]
+    return [unit for unit in everything.holding(old) if unit is not new and unit.kind == old.kind]
 
 
-def by_key(pairing: Pairing, lost: list[Unit], free: list[Unit], key: str, why: str, renames: dict[str, str], everything: list[Unit]) -> None:
+def by_key(pairing: Pairing, lost: list[Unit], free: list[Unit], key: str, why: str, renames: dict[str, str], everything: Index) -> None:
     """Pairs of equal content: one to one, or told apart by name, parent or file."""
     groups: defaultdict[tuple[str, str], list[Unit]] = defaultdict(list)
     for unit in free:
         if id(unit) not in pairing.old_of:
             groups[unit.kind, getattr(unit, key)].append(unit)
     owners = Counter((unit.kind, getattr(unit, key)) for unit in lost if id(unit) not in pairing.new)
-    for _ in range(2):  # a class is found before its methods are told apart by it
+    for kind in ("class", "function"):  # a class is found before its methods are told apart by it
         for old in lost:
+            if old.kind != kind:
+                continue
             if id(old) in pairing.new or not old.statements:
                 continue
             group = [unit for unit in groups[old.kind, getattr(old, key)] if id(unit) not in pairing.old_of]
@@ -133,7 +136,7 @@ def by_key(pairing: Pairing, lost: list[Unit], free: list[Unit], key: str, why: 
             plain = old.weight >= TRIVIAL and len(group) == 1 and owners[old.kind, getattr(old, key)] == 1
             if best is not None and copies(old, best, everything):
                 continue
-            if best is not None and (plain or affinity(old, best, pairing, renames) >= 2 or (plain and len(group) == 1)):
+            if best is not None and (plain or (affinity(old, best, pairing, renames) >= 2 and (old.weight >= TRIVIAL or at_home(old, best, pairing, renames)))):
                 pairing.join(old, best, why)
             elif len(group) > 1 and old.weight >= TRIVIAL:
                 pairing.rivals[id(old)] = group
@@ -158,6 +161,15 @@ def affinity(old: Unit, new: Unit, pairing: Pairing, renames: dict[str, str]) ->
     return signs
 
 
+def at_home(old: Unit, new: Unit, pairing: Pairing, renames: dict[str, str]) -> bool:
+    """The new unit stands where the old one would: in the class that goes on, or at the top of the same file."""
+    if not old.parent:
+        return not new.parent and new.path == renames.get(old.path, old.path)
+    if old.parent == new.parent and new.path == renames.get(old.path, old.path):
+        return True
+    return any(candidate.symbol == old.parent and candidate.path == old.path for unit in _siblings(new, pairing) if (candidate := pairing.old_of.get(id(unit))))
+
+
 def _siblings(unit: Unit, pairing: Pairing) -> Iterable[Unit]:
     for paired in pairing.new.values():
         if paired.path == unit.path and paired.symbol == unit.parent:
@@ -176,33 +188,62 @@ def closest(old: Unit, group: list[Unit], pairing: Pairing, renames: dict[str, s
 
 def likeness(old: Unit, new: Unit) -> float:
     """Weighted share of statements that both hold (exact, else but for names), of the larger body."""
-    mine, theirs = _bag(old, "exact"), _bag(new, "exact")
-    exact = sum((mine & theirs).values())
-    loose = sum((_bag(old, "blank") & _bag(new, "blank")).values())
     total = max(old.weight, new.weight)
-    return (0.5 * exact + 0.5 * max(exact, loose)) / total if total else 0.0
+    if not total:
+        return 0.0
+    exact, loose = common(old.exact, new.exact), common(old.blank, new.blank)
+    return (0.5 * exact + 0.5 * max(exact, loose)) / total
 
 
 def contained(old: Unit, new: Unit) -> float:
     """Weighted share of the old statements that the new unit holds."""
-    return sum((_bag(old, "exact") & _bag(new, "exact")).values()) / old.weight if old.weight else 0.0
+    return common(old.exact, new.exact) / old.weight if old.weight else 0.0
 
 
-def _bag(unit: Unit, key: str) -> Counter[str]:
-    bag: Counter[str] = Counter()
-    for statement in unit.statements:
-        if not statement.head:
-            bag[getattr(statement, key)] += statement.weight
-    return bag
+def common(one: Counter[str], other: Counter[str]) -> int:
+    """Weight that two bags have in common."""
+    small, large = (one, other) if len(one) <= len(other) else (other, one)
+    return sum(min(weight, large[key]) for key, weight in small.items() if key in large)
 
 
-def by_likeness(pairing: Pairing, lost: list[Unit], free: list[Unit], renames: dict[str, str], everything: list[Unit]) -> None:
+class Index:
+    """New units by the keys of their statements: only those that share one can be alike."""
+
+    def __init__(self, units: list[Unit]) -> None:
+        self.by_blank: defaultdict[str, list[Unit]] = defaultdict(list)
+        self.by_exact: defaultdict[str, list[Unit]] = defaultdict(list)
+        for unit in units:
+            for key in unit.blank:
+                self.by_blank[key].append(unit)
+            for key in unit.exact:
+                self.by_exact[key].append(unit)
+
+    def alike(self, old: Unit) -> list[Unit]:
+        """Units that share a statement with the old one, light statements of many units aside."""
+        return self._gather(old.blank, self.by_blank)
+
+    def holding(self, old: Unit) -> list[Unit]:
+        """Units that hold the old one's body."""
+        return [unit for unit in self._gather(old.exact, self.by_exact) if contained(old, unit) >= HELD]
+
+    def _gather(self, keys: Counter[str], table: dict[str, list[Unit]]) -> list[Unit]:
+        found: dict[int, Unit] = {}
+        for key in sorted(keys, key=lambda key: len(table.get(key, ()))):
+            group = table.get(key, ())
+            if len(group) > COMMON and found:
+                break
+            for unit in group:
+                found.setdefault(id(unit), unit)
+        return list(found.values())
+
+
+def by_likeness(pairing: Pairing, lost: list[Unit], free: list[Unit], renames: dict[str, str], everything: Index) -> None:
     """Edited and moved or renamed at once: the most alike, where it is clearly the most alike."""
     scored: list[tuple[float, int, Unit, Unit]] = []
     for order, old in enumerate(lost):
         if id(old) in pairing.new:
             continue
-        for new in free:
+        for new in free if old.kind == "class" else everything.alike(old):
             if id(new) in pairing.old_of or new.kind != old.kind:
                 continue
             if old.kind == "class":
@@ -215,11 +256,19 @@ def by_likeness(pairing: Pairing, lost: list[Unit], free: list[Unit], renames: d
             if score >= ALIKE or (signs >= 4 and score >= 0.25):
                 scored.append((score + 0.05 * signs, -order, old, new))
     scored.sort(key=lambda row: (-row[0], row[1]))
+    held_in: defaultdict[int, list[Unit]] = defaultdict(list)
+    for other in lost:
+        if other.kind == "function" and other.weight >= TRIVIAL:
+            for unit in everything.holding(other):
+                held_in[id(unit)].append(other)
+    by_old: defaultdict[int, list[tuple[float, int, Unit, Unit]]] = defaultdict(list)
+    for row in scored:
+        by_old[id(row[2])].append(row)
     for score, _, old, new in scored:
         if id(old) in pairing.new or id(new) in pairing.old_of:
             continue
-        rivals = [row for row in scored if row[2] is old and row[3] is not new and id(row[3]) not in pairing.old_of and row[0] > score - MARGIN]
-        merged = [other for other in lost if other is not old and other.kind == old.kind == "function" and other.weight >= TRIVIAL and contained(other, new) >= HELD]
+        rivals = [row for row in by_old[id(old)] if row[3] is not new and id(row[3]) not in pairing.old_of and row[0] > score - MARGIN]
+        merged = [other for other in held_in.get(id(new), ()) if other is not old and old.kind == "function"]
         if copies(old, new, everything) or (merged and old.name != new.name):
             continue
         if rivals:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 import copy
 import hashlib
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
@@ -47,6 +48,9 @@ class Unit:
     statements: list[Statement] = field(default_factory=list)
     body: str = ""  # digest of the statements' exact keys, the head left out
     shape: str = ""  # digest of their blank keys
+    weight: int = 0  # syntax nodes of the statements, the head left out
+    exact: Counter[str] = field(default_factory=Counter)  # exact key -> weight of the statements that have it
+    blank: Counter[str] = field(default_factory=Counter)
 
     @property
     def name(self) -> str:
@@ -55,10 +59,6 @@ class Unit:
     @property
     def parent(self) -> str:
         return self.symbol.rpartition(".")[0]
-
-    @property
-    def weight(self) -> int:
-        return sum(statement.weight for statement in self.statements if not statement.head)
 
 
 @dataclass(eq=False, slots=True)
@@ -91,6 +91,11 @@ def read_units(path: str, blob: str, data: bytes) -> FileUnits:
         for unit in units.values():
             unit.body = _digest(statement.exact for statement in unit.statements if not statement.head)
             unit.shape = _digest(statement.blank for statement in unit.statements if not statement.head)
+            for statement in unit.statements:
+                if not statement.head:
+                    unit.weight += statement.weight
+                    unit.exact[statement.exact] += statement.weight
+                    unit.blank[statement.blank] += statement.weight
     return FileUnits(path, blob, units, lines)
 
 
@@ -161,7 +166,7 @@ def _statement(node: ast.AST, depth: int) -> Statement:
         for word in (getattr(item, "id", None), getattr(item, "attr", None), getattr(item, "arg", None), getattr(item, "name", None), repr(item.value) if isinstance(item, ast.Constant) else None)
         if isinstance(word, str)
     )
-    line = node.lineno  # type: ignore[attr-defined]
+    line = getattr(node, "lineno", None) or node.pattern.lineno  # type: ignore[attr-defined]  # a match case has none of its own
     end = max((getattr(item, "end_lineno", None) or line for item in inner if item is not node), default=line)
     if not isinstance(node, ast.stmt) or not any(getattr(node, name, None) for name in BODIES):
         end = getattr(node, "end_lineno", None) or line
