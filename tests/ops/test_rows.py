@@ -123,3 +123,23 @@ def test_kernel_packages_are_opaque() -> None:
 
 def test_unknown_name() -> None:
     assert find("torch.no_such_thing") is None
+
+
+def op(name: str, *args: Any, **kwargs: Any) -> Any:
+    row = find(name)
+    assert row is not None
+    return row.call(list(args), kwargs)
+
+
+def test_known_elements_pass_through() -> None:
+    rates = op("torch.linspace", 0, 0.3, 4)
+    parts = op("torch.Tensor.split", rates, [1, 3])
+    assert [op("torch.Tensor.tolist", part) for part in parts] == [[rates.const[0]], list(rates.const[1:])]
+    assert op("torch.Tensor.item", op("torch.Tensor.sum", op("torch.tensor", [1, 2, 3]))) == 6
+    assert op("torch.Tensor.tolist", op("torch.cumsum", op("torch.tensor", [2, 2, 6]), 0)) == [2, 4, 10]
+    assert op("torch.Tensor.tolist", op("torch.arange", 2, 8, 2)) == [2, 4, 6]
+    assert op("torch.Tensor.tolist", op("operator.mul", op("torch.arange", 3), 2)) == [0, 2, 4]
+    assert op("torch.Tensor.item", op("operator.getitem", op("torch.arange", 5), -1)) == 4
+    assert op("operator.bool", op("operator.gt", op("torch.tensor", 3), 2)) is True
+    assert [op("torch.Tensor.item", part) for part in op("torch.Tensor.unbind", op("torch.arange", 3))] == [0, 1, 2]
+    assert op("torch.Tensor.tolist", op("torch.Tensor.view", op("torch.arange", 4), 2, 2)) == [[0, 1], [2, 3]]

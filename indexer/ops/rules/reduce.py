@@ -229,6 +229,8 @@ def bincount(call: Call) -> Value:
 def unique(call: Call) -> Value:
     """unique, unique_consecutive: lengths hang on the data."""
     base, dim = call.tensor(), call.get("dim")
+    if base.const is not None and dim is None and not call.known("return_inverse", False):
+        return _known_unique(call, base)
     shape: Shape = (None,)
     inverse: Shape = base.shape
     if dim is not None:
@@ -242,6 +244,21 @@ def unique(call: Call) -> Value:
     if call.known("return_counts", False):
         items.append(like(base, (None,), "int64"))
     return items[0] if len(items) == 1 else tuple(items)
+
+
+def _known_unique(call: Call, base: TensorValue) -> Value:
+    """The distinct elements (of runs, for unique_consecutive), and how often each stands."""
+    items = flat(base.const)
+    runs: list[list[Any]] = []
+    for item in items if "consecutive" in call.row.name else sorted(items):
+        if runs and runs[-1][0] == item:
+            runs[-1][1] += 1
+        else:
+            runs.append([item, 1])
+    values = tensor((len(runs),), base.dtype, base.device, tuple(item for item, _ in runs) or None)
+    if not call.known("return_counts", False):
+        return values
+    return values, tensor((len(runs),), "int64", base.device, tuple(count for _, count in runs) or None)
 
 
 def diff(call: Call) -> Value:

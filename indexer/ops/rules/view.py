@@ -218,8 +218,12 @@ def narrow(call: Call) -> Value:
     """narrow(input, dim, start, length)."""
     base = call.tensor()
     shape = list(need_shape(base))
-    shape[axis(call.known("dim"), len(shape))] = size(call.get("length"))
-    return view_of(base, tuple(shape))
+    place, length = axis(call.known("dim"), len(shape)), size(call.get("length"))
+    shape[place] = length
+    start, const = size(call.get("start")), None
+    if isinstance(base.const, tuple) and place == 0 and isinstance(start, int) and isinstance(length, int) and start >= 0:
+        const = base.const[start : start + length] or None
+    return view_of(base, tuple(shape), const)
 
 
 def select(call: Call) -> Value:
@@ -231,9 +235,17 @@ def select(call: Call) -> Value:
 
 
 def pieces(base: TensorValue, place: int, extents: Items[MaybeSize]) -> tuple[Value, ...]:
-    """Parts of a tensor along one dimension."""
+    """Parts of a tensor along one dimension, with their elements where those are known."""
     shape = need_shape(base)
-    return tuple(view_of(base, (*shape[:place], extent, *shape[place + 1 :])) for extent in extents)
+    parts, start = [], 0
+    known = isinstance(base.const, tuple) and place == 0 and all(isinstance(extent, int) for extent in extents)
+    for extent in extents:
+        const = None
+        if known:
+            const = base.const[start : start + extent] or None  # type: ignore[operator]
+            start += extent  # type: ignore[operator]
+        parts.append(view_of(base, (*shape[:place], extent, *shape[place + 1 :]), const))
+    return tuple(parts)
 
 
 def chunk(call: Call) -> Value:
