@@ -49,7 +49,7 @@ class _Generator:
     def _heads(self) -> None:
         nodes, edges = self.delta.nodes, self.delta.edges
         nodes.append(Node("Repository", REPO, {"name": REPO}))
-        for order, sha in enumerate((OLD, NEW)):
+        for sha in (OLD, NEW):
             counts = {
                 "files": self.files,
                 "lines": self.files * 400,
@@ -58,7 +58,14 @@ class _Generator:
                 "external": 3,
                 "unresolved": 2,
             }
-            head = {"name": sha[:10], "sha": sha, "repository": REPO, "complete": True, "order": order, **counts}
+            head = {
+                "name": sha[:10],
+                "sha": sha,
+                "repository": REPO,
+                "complete": True,
+                "time": int(sha[:1]) + 1,
+                **counts,
+            }
             nodes.append(Node("Commit", sha, head))
             edges.append(Edge("OF_REPOSITORY", sha, REPO))
             entry = f"{sha}:script:python train.py"

@@ -2,10 +2,11 @@
 // title: By which commit in the store a library's name was first called
 // group: across-commits
 // param: prefix string  start of the qualified name: torch.distributed
-// returns: callee string, commit string, position int
+// returns: callee string, commit string, time int
+// note: The earliest by the committer's time; commits without one (plain folders) count as the first.
 MATCH (x:External)<-[:CALLS|CONSTRUCTS]-(f)<-[:DEFINES]-(:File)<-[:HAS]-(c:Commit)
 WHERE x.qname = $prefix OR x.qname STARTS WITH $prefix + '.'
-WITH x.qname AS callee, c.repository AS repository, min(c.order) AS position
-MATCH (d:Commit {repository: repository, order: position})
-RETURN callee, d.name AS commit, position
-ORDER BY position, callee, commit
+WITH DISTINCT x.qname AS callee, c
+WITH callee, split(min(toString(coalesce(c.time, 0)) + ' ' + c.name), ' ') AS first
+RETURN callee, first[1] AS commit, toInteger(first[0]) AS time
+ORDER BY time, callee

@@ -8,4 +8,4 @@ WITH j, c, count(m) AS modules
 OPTIONAL MATCH (j)-[:HAS_ENTRY]->(u:UnresolvedEntry)
 WITH j, c, modules, count(u) AS unresolved
 RETURN j.id AS job, j.name AS name, j.job_type AS job_type, c.name AS commit, modules, unresolved, j.entrypoint AS entrypoint
-ORDER BY c.repository, c.order, job
+ORDER BY c.repository, coalesce(c.time, 0), job

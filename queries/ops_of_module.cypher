@@ -5,5 +5,5 @@
 // param: path string  path of the module, as module_tree shows it
 // returns: position int, name string, type_name string, multiplicity int, anchor string
 MATCH (:Job {id: $job})-[:HAS_ENTRY]->(m:ModuleEntry {module_path: $path})-[c:CHILD]->(o:OpEntry)
-RETURN c.order AS position, o.name AS name, o.type_name AS type_name, o.multiplicity AS multiplicity, o.anchor AS anchor
+RETURN coalesce(c.time, 0) AS position, o.name AS name, o.type_name AS type_name, o.multiplicity AS multiplicity, o.anchor AS anchor
 ORDER BY position, name

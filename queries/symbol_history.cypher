@@ -5,4 +5,4 @@
 // returns: commit string, anchor string, lines int
 MATCH (:Symbol {qname: $symbol})-[:DEFINED_BY]->(x)<-[:DEFINES]-(:File)<-[:HAS]-(c:Commit)
 RETURN c.name AS commit, x.anchor AS anchor, x.end_line - x.line + 1 AS lines
-ORDER BY c.order, anchor
+ORDER BY coalesce(c.time, 0), anchor

@@ -180,6 +180,8 @@ class FileGraph:
             )
             self._edge("DEFINES", self.version, name, {})
             if scope.kind == "module":
+                if self.module.name:  # so that call paths run through the code of scripts too
+                    self._edge("DEFINED_BY", self.identities.symbol(self.module.name, "module"), name, {})
                 continue
             self._edge("DEFINED_BY", self.identities.symbol(qname_of(scope)), name, {})
             holder = scope.parent.holder if scope.parent is not None else None

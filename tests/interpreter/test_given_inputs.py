@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from interpreted import calls, write
+
 from cgx.indexer.interpreter.interp import Options
 from cgx.indexer.interpreter.run import run_job
 from cgx.indexer.launch.line import parse_launch
 from cgx.indexer.source import open_tree
-from interpreted import calls, write
 
 SOURCE = """
 import torch, torch.nn as nn

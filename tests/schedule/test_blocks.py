@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 
 import pytest
+
 from cgx.indexer.interpreter.blocks import holds_in_period, negated
 
 

@@ -253,7 +253,7 @@ CASES: dict[str, Case] = {
     ),
     "ops_of_module": Case(
         {'path': 'h.[0-11].attn'},
-        [(1, 'sdpa', 'torch.nn.functional.scaled_dot_product_attention', 12, 'model.py:Attention.forward:30')],
+        [(0, 'sdpa', 'torch.nn.functional.scaled_dot_product_attention', 12, 'model.py:Attention.forward:30')],
         absent='proj',
     ),
     "parameters": Case(
@@ -456,7 +456,7 @@ CASES: dict[str, Case] = {
     ),
     "first_call": Case(
         {'prefix': 'torch.distributed'},
-        [('torch.distributed.all_reduce', 'bbbbbbbbbb', 1)],
+        [('torch.distributed.all_reduce', 'bbbbbbbbbb', 2000)],
         absent='aaaaaaaaaa',
     ),
     "moved": Case(

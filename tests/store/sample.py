@@ -108,7 +108,7 @@ def static_delta() -> GraphDelta:
     """Both commits: model.py is shared, train.py was edited, old.py is gone, extra.py is new."""
     delta = GraphDelta()
     delta.nodes.append(Node("Repository", REPO, {"name": REPO}))
-    for order, (sha, time) in enumerate(((OLD, 1_000), (NEW, 2_000))):
+    for sha, time in ((OLD, 1_000), (NEW, 2_000)):
         counts = {"files": 3, "lines": 300, "sites": 12, "resolved": 6, "external": 4, "unresolved": 2}
         properties = {
             "name": sha[:10],
@@ -116,7 +116,6 @@ def static_delta() -> GraphDelta:
             "repository": REPO,
             "complete": True,
             "time": time,
-            "order": order,
             **counts,
         }
         delta.nodes.append(Node("Commit", sha, properties))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from dataclasses import dataclass, field
 
 from cgx.errors import UserError
@@ -9,7 +10,7 @@ from cgx.store import Store, open_store
 
 _LATEST = (
     "MATCH (c:Commit) WHERE $repository = '' OR c.repository = $repository "
-    "RETURN c.id AS id, c.sha AS sha, c.refs AS refs ORDER BY c.order DESC, c.time DESC, id LIMIT 1000"
+    "RETURN c.id AS id, c.sha AS sha, c.refs AS refs ORDER BY coalesce(c.time, 0) DESC, id LIMIT 1000"
 )
 _JOBS = "MATCH (j:Job)-[:OF]->(c:Commit {id: $commit}) RETURN j.id AS id, j.name AS name ORDER BY id"
 
@@ -48,7 +49,7 @@ class Where:
         if not ids:
             raise UserError("the store holds no commit yet: run `cgx index` first")
         if text == "latest":
-            return self.place.head if self.place.head in ids else ids[0]
+            return self._latest(ids)
         if text == "previous":
             rest = [each for each in ids if each != self.commit()]
             if not rest:
@@ -67,6 +68,13 @@ class Where:
             else "the store holds no such commit; `cgx query commits` lists them"
         )
         raise UserError(f"commit {text!r}: {why}")
+
+    def _latest(self, ids: list[str]) -> str:
+        """What SOURCE holds now, else the newest. A plain folder has no time: its content tells which of several it is."""
+        if not self.place.head and len(ids) > 1 and all(each.startswith("tree:") for each in ids):
+            with contextlib.suppress(UserError):
+                self.place.head = locate(self.source, digest=True).head
+        return self.place.head if self.place.head in ids else ids[0]
 
     def job(self, text: str = "latest") -> str:
         """The id of a job: latest and previous are by commit. Raises UserError where there is none."""
@@ -110,14 +118,14 @@ class Where:
             return None
 
 
-def locate(source: str, rev: str | None = None) -> Place:
-    """What SOURCE is. Raises UserError where it is nothing that can be indexed."""
+def locate(source: str, rev: str | None = None, digest: bool = False) -> Place:
+    """What SOURCE is; ``digest``: read a plain folder's content for its id. Raises UserError where it cannot be indexed."""
     from cgx.indexer.passes.identity import commit_id, repository_id
     from cgx.indexer.source.opening import open_tree
 
     tree = open_tree(source, rev)
     try:
-        head = commit_id(tree) if tree.commit else ""
+        head = commit_id(tree) if tree.commit or digest else ""
         return Place(tree.repository_key, repository_id(tree), head)
     finally:
         tree.close()

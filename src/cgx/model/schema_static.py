@@ -48,7 +48,6 @@ STATIC_NODES: tuple[NodeKind, ...] = (
             texts("refs", "names that pointed here when it was indexed"),
             texts("parents", "full shas of the parents"),
             integer("time", "committer time, epoch seconds"),
-            integer("order", "position in the order of indexing, from 0"),
             text("subject", "first line of the message"),
             flag("complete", "false until everything of it is written", True),
             text("generator", "name and version of what wrote it"),
@@ -95,7 +94,7 @@ STATIC_NODES: tuple[NodeKind, ...] = (
             text("doc", "first line of the docstring"),
             *_PRINTS,
         ),
-        ("qname", "name", "exact", "normal"),
+        ("qname",),
     ),
     NodeKind(
         "Function",
@@ -116,7 +115,7 @@ STATIC_NODES: tuple[NodeKind, ...] = (
             text("doc", "first line of the docstring"),
             *_PRINTS,
         ),
-        ("qname", "name", "exact", "normal"),
+        ("qname",),
     ),
     NodeKind(
         "Symbol",
@@ -129,7 +128,7 @@ STATIC_NODES: tuple[NodeKind, ...] = (
             text("kind", "'module', 'class', 'function', 'method', 'variable' or 'attribute'", True),
             text("repository", "id of the Repository", True),
         ),
-        ("qname", "name"),
+        ("qname",),
     ),
     NodeKind(
         "External",
@@ -142,7 +141,7 @@ STATIC_NODES: tuple[NodeKind, ...] = (
             text("package", "first part of the qualified name", True),
             text("role", "what a table says of it: 'collective', 'sync', 'copy', 'layer', 'op', 'optimizer', ..."),
         ),
-        ("qname", "name", "package", "role"),
+        ("qname", "package"),
     ),
     NodeKind(
         "Reason",
