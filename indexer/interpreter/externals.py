@@ -477,6 +477,8 @@ class Externals:
         numpy = bool(inputs) and all(value.library == "numpy" for value in inputs)
         if row is None:
             return self._unknown_op(qname, inputs, site)
+        made = row.kind == "factory" and not qname.startswith("torch.Tensor.")  # torch.tensor(array) is a tensor
+        numpy &= not made
         if row.opaque and not inputs:
             return Unknown(site.text, "unmodelled", site.anchor)  # a query of an extension, or its loading: no op on tensors
         defaults = Defaults(self.flags.get("default_dtype", "float32"), self.flags.get("default_device", "cpu"))
@@ -490,6 +492,9 @@ class Externals:
         if numpy:
             for tensor in _tensors(result):
                 tensor.library, tensor.device = "numpy", "cpu"
+        elif made:
+            for tensor in _tensors(result):
+                tensor.library = "torch"
         if row.kind != "query" and not numpy:
             outputs = [] if row.name == "operator.setitem" else _tensors(result)
             self.emit(OpNode(site.anchor, site.text, qname=row.name, inputs=inputs, outputs=outputs, opaque=row.opaque))

@@ -30,6 +30,7 @@ NODE = "omegaconf.DictConfig"
 RESOLVERS = "omegaconf.resolvers"  # in interp.flags: name -> function of the analysed code
 
 
+RUNNING = "omegaconf.running"  # in interp.flags: entries that are being resolved
 MAX_NESTING = 20  # interpolations inside each other
 
 
@@ -38,6 +39,15 @@ UNSET = "???"
 
 class OmegaYaml(SafeYaml):
     """YAML as OmegaConf reads it: ``1e-4`` is a number."""
+
+
+OmegaYaml.add_implicit_resolver(
+    "tag:yaml.org,2002:float",
+    re.compile(
+        r"^(?:[-+]?[0-9][0-9_]*\.[0-9_]*(?:[eE][-+]?[0-9]+)?|[-+]?[0-9][0-9_]*[eE][-+]?[0-9]+|[-+]?\.[0-9][0-9_]*(?:[eE][-+]?[0-9]+)?|[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN))$"
+    ),
+    list("-+0123456789."),
+)
 
 
 def load_text(text: str | bytes) -> Any:
@@ -52,7 +62,15 @@ def resolve(interp: Any, node: Opaque, key: Any, held: Value, site: Any) -> Valu
     if held == UNSET:
         name = ".".join(str(part) for part in [*place_of(node), key])
         return Unknown(name, "parameter", site.anchor)
-    return interpolate(interp, node, held, site, 0)
+    running: set[tuple[int, Any]] = interp.flags.setdefault(RUNNING, set())
+    place = (id(node), key)
+    if place in running:
+        return Unknown(held, "error", site.anchor)  # it refers to itself
+    running.add(place)
+    try:
+        return interpolate(interp, node, held, site, 0)
+    finally:
+        running.discard(place)
 
 
 def interpolate(interp: Any, node: Opaque, text: str, site: Any, depth: int) -> Value:

@@ -25,7 +25,6 @@ from cgx.indexer.overlays.config_interpolation import (
     NODE,
     RESOLVERS,
     UNSET,
-    OmegaYaml,
     literal,
     load_text,
     select,
@@ -44,15 +43,6 @@ from cgx.indexer.overlays.config_nodes import (
 from cgx.indexer.overlays.typed_values import make_record, record_fields, record_values
 
 PACKAGES = ("omegaconf",)
-
-
-OmegaYaml.add_implicit_resolver(
-    "tag:yaml.org,2002:float",
-    re.compile(
-        r"^(?:[-+]?[0-9][0-9_]*\.[0-9_]*(?:[eE][-+]?[0-9]+)?|[-+]?[0-9][0-9_]*[eE][-+]?[0-9]+|[-+]?\.[0-9][0-9_]*(?:[eE][-+]?[0-9]+)?|[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN))$"
-    ),
-    list("-+0123456789."),
-)
 
 
 # -- making trees ----------------------------------------------------------------------------------------------------------
@@ -75,9 +65,10 @@ def structured(interp: Any, value: Value, site: Any) -> Any:
 
 
 def to_node(interp: Any, value: Value, site: Any) -> Value:
-    """A tree from a dict, a list, a record class or instance, or a YAML text."""
+    """A tree from a dict, a list, a record class or instance, or a YAML text. A copy hangs where its original hangs."""
     if is_node(value):
-        return make_node(FLAVOUR, raw(value), site.anchor, None, value.attrs[INFO].cls)
+        info = value.attrs[INFO]
+        return make_node(FLAVOUR, raw(value), site.anchor, info.parent, info.cls)
     if isinstance(value, Unknown):
         return value
     if isinstance(value, str):
@@ -128,6 +119,7 @@ def _load(interp: Any, site: Any, args: Args, kwargs: Kwargs) -> Value:
 def _merge(interp: Any, site: Any, args: Args, kwargs: Kwargs) -> Value:
     base: dict[Any, Any] = {}
     cls: Value = None
+    parent = args[0].attrs[INFO].parent if args and is_node(args[0]) else None
     unknown: Unknown | None = None
     items: list[Value] = []
     for arg in args:
@@ -143,7 +135,7 @@ def _merge(interp: Any, site: Any, args: Args, kwargs: Kwargs) -> Value:
         merge_into(base, raw(node))
         if unknown is not None:  # what stands before a file that is not here may be overridden by it
             continue
-    merged = make_node(FLAVOUR, base, site.anchor, None, cls)
+    merged = make_node(FLAVOUR, base, site.anchor, parent, cls)
     if unknown is not None:
         merged.attrs[ITEMS].open = True
         after = _given_after(items, unknown)

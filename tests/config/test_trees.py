@@ -73,6 +73,19 @@ home = cfg.home
     assert found["got"] == (3, "x3", "x3-3", 12, "7", 2, 5) and found["home"] == "?environment"
 
 
+def test_parts_of_a_tree_resolve_from_its_root_and_circles_end(run: Run) -> None:
+    code = """
+from omegaconf import OmegaConf
+cfg = OmegaConf.create({"out": "o", "ckpt": {"out": "${out}", "n": 1}, "x": "${y}", "y": "${x}"})
+part = OmegaConf.merge(cfg.ckpt, {"n": 2})
+again = OmegaConf.create(cfg.ckpt)
+got = (part.out, part.n, again.out)
+x = cfg.x
+"""
+    found = run(code)
+    assert found["got"] == ("o", 2, "o") and found["x"] == "?error"
+
+
 def test_a_missing_file_in_a_merge_hides_what_it_may_override(run: Run) -> None:
     code = """
 from omegaconf import OmegaConf

@@ -147,6 +147,14 @@ def test_words_that_differ_by_rank(run: Run) -> None:
     assert found["n"] == 3
 
 
+def test_the_older_spelling_of_the_local_rank(run: Run) -> None:
+    code = HEAD + 'p.add_argument("--local_rank", type=int)\nargs = p.parse_args()\nr = args.local_rank\n'
+    assert run(code, line="python -m torch.distributed.launch --nproc_per_node 2 main.py", raw=True)["r"].values == (
+        0,
+        1,
+    )
+
+
 def test_custom_actions_and_subclasses(run: Run) -> None:
     code = """
 import argparse

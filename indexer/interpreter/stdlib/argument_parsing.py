@@ -145,6 +145,7 @@ def _parse_once(
     attrs = parser_of(parser)
     prog = str(attrs["prog"]) if isinstance(attrs.get("prog"), str) else _program(interp)
     texts = _expand_files(interp, attrs, [_text(word) for word in words])
+    texts = _local_rank(attrs, texts)
     given = argparse.Namespace(**namespace.attrs) if isinstance(namespace, Instance | Opaque) else argparse.Namespace()
     try:
         real = build(recipe_of(attrs), _callbacks(interp, site, parser), prog)
@@ -185,6 +186,17 @@ def _text(word: Value) -> str:
     if isinstance(word, Unknown):
         return placeholder(word)
     return text_of(word) or str(word)
+
+
+def _local_rank(attrs: dict[str, Value], texts: list[str]) -> list[str]:
+    """``torch.distributed.launch`` spelt the option with an underscore before torch 2.0: as the script has it."""
+    known = {flag for held in attrs[CALLS].items for flag in held.attrs["row"].flags}
+    if "--local-rank" in known or "--local_rank" not in known:
+        return texts
+    return [
+        text.replace("--local-rank=", "--local_rank=", 1) if text.startswith("--local-rank=") else text
+        for text in texts
+    ]
 
 
 def _program(interp: Any) -> str:
