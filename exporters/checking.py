@@ -147,7 +147,13 @@ def _sizes(entry: Record, symbols: set[str]) -> Iterator[str]:
 
 def _shallow(entry: Record, children: dict[str | None, list[Record]], unresolved: set[str]) -> bool:
     runs = entry["level"] in MODULES and entry["order"] is not None and entry.get("runs") is not False
+    if entry["level"] == "layer" and not entry["type"].startswith("torch.") and entry["code_anchor"] in _listed(entry.get("called_from")):
+        return False  # a class of the source under a torch layer's own forward: it has no code there
     return runs and entry["type"] not in NO_OPS and entry["id"] not in children and entry["id"] not in unresolved
+
+
+def _listed(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else [value]
 
 
 # ---------------------------------------------------------------------- execution schedule

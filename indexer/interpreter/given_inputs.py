@@ -11,13 +11,15 @@ from typing import Any
 from cgx.indexer.interpreter.inputs import parse_input
 from cgx.indexer.interpreter.values import BoundMethod, FunctionValue, ListValue, ModuleInstance, TensorValue, Value
 
+Dims = tuple[Any, ...] | None
+
 
 class GivenInputs:
     """The part of the interpreter that puts the user's inputs in. Mixed into Interp."""
 
     def __init__(self, specs: list[str]) -> None:
         self._given = dict(parse_input(spec) for spec in specs)
-        self._given_first: tuple[str, ...] | None = None  # what the first call had in their place
+        self._given_first: list[Dims] | None = None  # what the first call had in their place
         self._inside_given = 0
 
     def with_given(
@@ -27,17 +29,17 @@ class GivenInputs:
 
         Calls that the job makes with other shapes than the first (a decoding step after the prefill) keep their own.
         """
-        if not self._given or self._inside_given or "*" in kwargs:
+        if not self._given or self._inside_given:
             return args, kwargs, False
         names = parameter_names(forward)
         if not all(name in names for name in self._given):
             return args, kwargs, False
         args, kwargs = list(args), dict(kwargs)
         own = {name: args[i] if (i := names.index(name)) < len(args) else kwargs.get(name) for name in self._given}
-        shown = tuple(shape_text(value) for value in own.values())
+        shown = [dims for value in own.values() for dims in dims_of(value)]
         if self._given_first is None:
             self._given_first = shown
-        elif self._given_first != shown:
+        elif differ(self._given_first, shown):
             return args, kwargs, True
         for name, value in self._given.items():
             value = placed(value, own[name], module)
@@ -70,12 +72,21 @@ def parameter_names(forward: Value) -> list[str]:
     return [a.arg for a in [*spec.posonlyargs, *spec.args]][1:] + [a.arg for a in spec.kwonlyargs]
 
 
-def shape_text(value: Value) -> str:
+def dims_of(value: Value) -> list[Dims]:
     if isinstance(value, TensorValue):
-        return str(value.shape)
+        return [value.shape]
     if isinstance(value, ListValue):
-        return str([shape_text(item) for item in value.items])
-    return type(value).__name__
+        return [dims for item in value.items for dims in dims_of(item)]
+    return [None]
+
+
+def differ(first: list[Dims], other: list[Dims]) -> bool:
+    """Surely other tensors: another rank, or a size that is known in both and not the same."""
+    for one, two in zip(first, other):
+        if one is not None and two is not None:
+            if len(one) != len(two) or any(isinstance(a, int) and isinstance(b, int) and a != b for a, b in zip(one, two)):
+                return True
+    return False
 
 
 def placed(value: Value, own: Value, module: ModuleInstance) -> Value:

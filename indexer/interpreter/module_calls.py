@@ -216,9 +216,15 @@ class ModuleCalls:
                     inputs=[*inputs, *weights] if last else [],
                     outputs=tensors_of(result) if last else [],
                     layer=method == "forward",
+                    inherited=method == "forward" and self.inherits_forward(owner),
                 )
             )
         return self.wrap(result) if isinstance(result, list | dict) else result
+
+    @staticmethod
+    def inherits_forward(owner: ModuleInstance) -> bool:
+        """A class of the source that adds no forward of its own to a torch layer."""
+        return not owner.cls.native and isinstance(owner.cls.lookup("forward"), Native)
 
     def parametrized(self: Any, owner: ModuleInstance) -> list[str]:
         """Names of the tensors that other modules work out (torch.nn.utils.parametrize)."""
@@ -278,9 +284,6 @@ class ModuleCalls:
             found = handler(self, site, [owner, *args], kwargs)
             if found is not NotImplemented:
                 return found
-        if name in ("to_empty",) and isinstance(owner, ModuleInstance):
-            device = kwargs.get("device", args[0] if args else None)
-            return self.move_module(owner, "to", [device], {}, site)
         return owner
 
     def polyfill_module(self: Any, path: str) -> ModuleObject | None:

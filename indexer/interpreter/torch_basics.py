@@ -255,6 +255,7 @@ ENTRIES: dict[str, Handler] = {
     "torch.onnx.is_in_onnx_export": _false,
     "torch.fx.wrap": first_argument,
     "torch.fx._symbolic_trace.is_fx_tracing": _false,
+    **{f"torch.fx.experimental.symbolic_shapes.{name}": first_argument for name in ("guard_or_false", "guard_or_true", "statically_known_true", "guard_size_oblivious")},
     "torch.compiler.is_compiling": _false,
     "torch.compiler.is_dynamo_compiling": _false,
     "torch._dynamo.is_compiling": _false,

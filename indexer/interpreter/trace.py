@@ -65,6 +65,7 @@ class OpNode(Node):
     inputs: list[Any] = field(default_factory=list)
     outputs: list[Any] = field(default_factory=list)
     layer: bool = False  # the functional op inside a torch layer, at the line that called the layer
+    inherited: bool = False  # of a torch layer under a class of the source that has no forward of its own: the entry says it all
     opaque: bool = False  # custom kernel, extension or library function without source
 
 

@@ -215,6 +215,19 @@ def module_to(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value
     return move_module(interp, module, device_type(device), dtype_name(dtype), non_blocking, site)
 
 
+def module_to_empty(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    """``module.to_empty(device=...)``: new storage there, whatever the tensors lay on; nothing is copied."""
+    module = args[0]
+    if not isinstance(module, ModuleInstance):
+        return NotImplemented
+    target = device_type(kwargs.get("device", args[1] if len(args) > 1 else None))
+    if target is not None:
+        for holder in [*module_tensors(module), *all_modules(module)]:
+            if holder.device != target:
+                interp.trail.set(holder, "device", target)
+    return module
+
+
 def load_state(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
     """``load_state_dict(state, assign=True)``: parameters made on meta take the place of what was loaded, the host."""
     module = args[0]
@@ -255,6 +268,7 @@ ENTRIES: dict[str, Any] = {
     "torch.Tensor.copy_": tensor_copy_,
     "torch.nn.Module.load_state_dict": load_state,
     "torch.nn.Module.to": module_to,
+    "torch.nn.Module.to_empty": module_to_empty,
     "torch.nn.Module.cuda": module_cast("cuda", target="cuda"),
     "torch.nn.Module.cpu": module_cast("cpu", target="cpu"),
     "torch.nn.Module.half": module_cast("half", dtype="float16"),

@@ -159,6 +159,9 @@ def _dataclass_parameters(value: Value) -> DictValue | None:
 
 def _external_parameters(value: Value) -> DictValue | None:
     """The parameters of a modelled name, as its table's signature lists them."""
+    method = value.func if isinstance(value, BoundMethod) else value
+    if isinstance(method, Native):
+        return _layer_parameters(method.qname, bound=isinstance(value, BoundMethod))
     if not isinstance(value, External):
         return None
     from cgx.indexer.ops import layers, registry
@@ -170,9 +173,25 @@ def _external_parameters(value: Value) -> DictValue | None:
         text = getattr(table, "SIGNATURES", {}).get(value.qname, text)
     if text is None:
         return None
-    names = [part.partition("=")[0].strip(" *") for part in (text.split(",") if "," in text else text.split())]
-    rows = {name: Opaque(PARAMETER, {"name": name, "default": Unknown(name, "unmodelled")}) for name in names if name}
+    return _named_parameters([part.partition("=")[0].strip(" *") for part in (text.split(",") if "," in text else text.split())])
+
+
+def _named_parameters(names: list[str]) -> DictValue:
+    kind = External(f"{PARAMETER}.{KINDS[1]}")
+    rows = {name: Opaque(PARAMETER, {"name": name, "kind": kind, "default": Unknown(name, "unmodelled")}) for name in names if name}
     return DictValue(dict(rows), kind="OrderedDict")
+
+
+def _layer_parameters(qname: str, bound: bool) -> DictValue | None:
+    """The parameters of a torch layer's method (``torch.nn.RMSNorm.forward``)."""
+    from cgx.indexer.ops import layers
+
+    owner, _, method = qname.rpartition(".")
+    row = layers.layer(owner)
+    if row is None or method not in row.methods:
+        return None
+    names = [part.partition("=")[0].strip() for part in row.methods[method].signature.split(",")]
+    return _named_parameters(names if bound else ["self", *names])
 
 
 def _annotation(note: ast.expr | None) -> Value:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from cgx.indexer.interpreter.values import TensorValue, Unknown, Value
+from cgx.indexer.ops.results import NamedResult
 from cgx.indexer.ops.rows import Call
 from cgx.indexer.ops.shapes import MaybeSize, Shape, Undetermined, broadcast
 from cgx.indexer.ops.tensors import device_of, dtype_argument, like, need_shape, result_dtype, tensor
@@ -21,8 +22,12 @@ def attention(call: Call) -> Value:
 
 
 def flex_attention(call: Call) -> Value:
-    """flex_attention(query, key, value, ..., return_lse=False)."""
+    """flex_attention(query, key, value, ..., return_lse=False, return_aux=None): with either, a pair."""
     out = attention(call)
+    if call.get("return_aux") is not None:
+        query = call.tensor("query")
+        rows = like(query, None if query.shape is None else query.shape[:-1], "float32")
+        return out, NamedResult(("lse", "max_scores"), (rows, rows))
     if call.known("return_lse", False):
         query = call.tensor("query")
         return out, like(query, None if query.shape is None else query.shape[:-1], "float32")

@@ -24,7 +24,7 @@ ROWS: list[OpRow] = [
         rules.attention, "f32[2,4,T,8], f32[2,4,S,8], f32[2,4,S,6] -> f32[2,4,T,6]", autocast="lower",
         aliases="torch._C._nn.scaled_dot_product_attention"),
     row("torch.ops.higher_order.flex_attention", "",
-        "query, key, value, score_mod=None, block_mask=None, scale=None, enable_gqa=False, return_lse=False, kernel_options=None",
+        "query, key, value, score_mod=None, block_mask=None, scale=None, enable_gqa=False, return_lse=False, kernel_options=None, return_aux=None",
         rules.flex_attention, "", aliases="torch.nn.attention.flex_attention.flex_attention"),
     row("multi_head_attention_forward", "F", MHA, rules.multi_head, MHA_EXAMPLE),
     row("softmax", "F torch Tensor special", "input, dim=None, _stacklevel=3, dtype=None", rules.softmax, "f32[2,3], dim=-1 -> f32[2,3]",

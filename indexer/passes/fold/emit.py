@@ -91,6 +91,8 @@ class Emitter:
         if isinstance(first, ModuleCall):
             return [self._calls([_call(item) for item in group], own, place)]
         if isinstance(first, OpNode):
+            if first.inherited:
+                return []
             hidden = not place.inside and self._on_host(first)
             return [] if hidden else [self._op([item for item in group if isinstance(item, OpNode)], place)]
         if isinstance(first, BranchNode):
