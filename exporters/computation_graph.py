@@ -64,7 +64,9 @@ class Entry(Model):
     order: Count | None = Field(description="null for what is built but not run, and for containers that are never run")
     runs: Literal[False] | None = Field(None, description="false: its own forward is never called by the step")
     code_anchor: AnchorText | None
-    changed: list[str] | None = Field(None, description="in a record that `cgx moved --rewrite` wrote: the fields whose values differ")
+    changed: list[str] | None = Field(
+        None, description="in a record that `cgx moved --rewrite` wrote: the fields whose values differ"
+    )
     end_line: int | None = None
     constructed_at: AnchorText | None = None
     called_from: Anchors | None = None

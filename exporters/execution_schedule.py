@@ -44,7 +44,9 @@ class Place(Model):
     """Where an event stands, and the calls that lead there."""
 
     code_anchor: AnchorText | None
-    changed: list[str] | None = Field(None, description="in a record that `cgx moved --rewrite` wrote: the fields whose values differ")
+    changed: list[str] | None = Field(
+        None, description="in a record that `cgx moved --rewrite` wrote: the fields whose values differ"
+    )
     from_: Literal["launch"] | None = Field(None, alias="from", description="the value stands in the launch line alone")
     called_from: Anchors | None = None
 

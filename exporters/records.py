@@ -53,7 +53,9 @@ class Unresolved(Model):
     field: str = Field(description="the field that lacks it")
     entry: str | None = Field(None, description="id of the entry that lacks it, where there is one")
     code_anchor: AnchorText | None = Field(description="where it stands")
-    changed: list[str] | None = Field(None, description="in a record that `cgx moved --rewrite` wrote: the fields whose values differ")
+    changed: list[str] | None = Field(
+        None, description="in a record that `cgx moved --rewrite` wrote: the fields whose values differ"
+    )
     reason: str = Field(description="a row of the table of reasons")
     settle_with: SettleWith | None = Field(None, description="what would settle it")
 

@@ -131,3 +131,11 @@ def test_a_schedule_names_only_its_own_phases():
     lines = list(problems(record))
     assert any("no phase" in line for line in lines) and any("not among the phases" in line for line in lines)
     assert any("loops[0]" in line for line in lines)
+
+
+def test_a_class_with_the_forward_of_a_library_layer_needs_no_op(toy):
+    def inherits(r, m):
+        m.pop()
+        m[1] |= {"type": "model.MyLinear"}
+
+    assert check(changed(inherits), str(toy), []) == []

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from cgx.indexer.interpreter.trace import Trace
 from cgx.indexer.interpreter.values import Unknown
+from cgx.indexer.ops.layers import layer
 from cgx.indexer.ops.registry import find
 from cgx.indexer.passes.fold.draft import NOTHING, Draft, Open
 from cgx.indexer.passes.fold.place import stands_in
@@ -35,7 +36,13 @@ def gaps(drafts: Sequence[Draft], trace: Trace) -> Iterator[Open]:
 
 def _of(draft: Draft) -> Iterator[Open]:
     if draft.path is not None:
-        if draft.ordered and draft.runs is None and not draft.children and draft.kind not in NO_OPS:
+        if (
+            draft.ordered
+            and draft.runs is None
+            and not draft.children
+            and draft.kind not in NO_OPS
+            and not _layer_of_torch(draft)
+        ):
             yield _silent(draft)
         for name, dims in draft.parameters.items():
             if None in dims:
@@ -45,6 +52,15 @@ def _of(draft: Draft) -> Iterator[Open]:
             "unmodelled" if find(draft.kind) is None else "data"
         )  # a row knows the shape if its arguments are known
         yield Open(draft.text or draft.name, "shapes.out", reason, draft.anchor, draft, NOTHING)
+
+
+def _layer_of_torch(draft: Draft) -> bool:
+    """A class of the source that takes its forward from a layer of torch: the layer's one op goes unsaid."""
+    module = draft.module
+    rows = (
+        (layer(getattr(base, "native", "") or getattr(base, "qname", "")) for base in module.cls.mro) if module else ()
+    )
+    return draft.anchor in draft.called_from and any(row is not None and row.forward_op for row in rows)
 
 
 def _silent(draft: Draft) -> Open:
