@@ -134,7 +134,9 @@ def _op(op: Json, calls: dict[int, tuple[ModuleCall, tuple[str, ...]]], modules:
     anchor = Anchor(op["file"], plain(op["function"]), op["line"], op.get("end_line"))
     if module is not None and ("external" in module or op.get("self_path") in callers):
         call.called_from = anchor
-        call.children.append(OpNode(anchor, qname=op["op"], layer=True))
+        call.children.append(
+            OpNode(anchor, qname=op["op"], layer=True, inherited=module is not None and "external" not in module)
+        )
         return
     library = op.get("inner", {}).get("file", "").split("/")[0]
     name = f"{library}.{op['inner']['function']}" if library.isidentifier() else op["op"]
