@@ -497,7 +497,11 @@ class Externals:
                 tensor.library = "torch"
         if row.kind != "query" and not numpy:
             outputs = [] if row.name == "operator.setitem" else _tensors(result)
-            self.emit(OpNode(site.anchor, site.text, qname=row.name, inputs=inputs, outputs=outputs, opaque=row.opaque))
+            steps = row.steps(plain_args, plain_kwargs)  # a library function that runs several ops in turn
+            for step in steps or ():
+                self.emit(OpNode(site.anchor, site.text, qname=step.name, inputs=list(step.inputs), outputs=list(step.outputs)))
+            if steps is None:
+                self.emit(OpNode(site.anchor, site.text, qname=row.name, inputs=inputs, outputs=outputs, opaque=row.opaque))
         sync = row.sync_of(plain_args, plain_kwargs)
         if sync is not None and inputs:
             self.transfer(sync, inputs[0], site)

@@ -203,7 +203,10 @@ class ModuleCalls:
         options = {key: self.export(value) for key, value in kwargs.items()}
         result = row.call(attrs, tables, plain, options, method)
         self._autocast(row, [*plain, *options.values()], result)
-        names = row.ops(attrs, tables, plain, options, method)
+        steps = row.steps(attrs, tables, plain, options, method)
+        for step in steps or ():
+            self.emit(OpNode(site.anchor, site.text, qname=step.name, inputs=list(step.inputs), outputs=list(step.outputs), layer=True))
+        names = () if steps is not None else row.ops(attrs, tables, plain, options, method)
         for place, name in enumerate(names):
             inputs = [tensor for arg in [*plain, *options.values()] for tensor in tensors_of(arg)]
             weights = [value for value in owner.parameters.values() if isinstance(value, TensorValue)]

@@ -7,7 +7,7 @@ from functools import lru_cache
 
 from cgx.indexer.interpreter.values import DictValue, TensorValue, Unknown, Value
 from cgx.indexer.ops.dims import exact_divide, product
-from cgx.indexer.ops.rows import Call, OpRow, row
+from cgx.indexer.ops.rows import Call, OpRow, Step, row
 from cgx.indexer.ops.rules.join import stack
 from cgx.indexer.ops.rules.linalg import einsum_shape
 from cgx.indexer.ops.shapes import MaybeSize, Shape, Undetermined, join_sizes, numel
@@ -149,6 +149,87 @@ def _axes(call: Call) -> dict[str, MaybeSize]:
     return given_axes({name: value for name, value in call.bound.items() if name not in fixed})
 
 
+def steps_of(base: TensorValue, pattern: Value, given: dict[str, MaybeSize], reduction: str = "") -> list[Step]:
+    """The torch ops that einops runs for a pattern, in its order: reshape, permute, reduce, add axes, reshape."""
+    left, right = sides(pattern)
+    found, spare = axis_sizes(left, need_shape(base), given)
+    whole = [f"{DOTS}{place}" for place in range(len(spare))]  # the dimensions of "..." one by one
+    found.update(zip(whole, spare))
+
+    def spread(side: Side) -> list[list[str]]:
+        groups: list[list[str]] = []
+        for group in side.groups:
+            names = [part for name in group for part in (whole if name == DOTS else [name])]
+            groups += [[name] for name in names] if group == (DOTS,) else [names]
+        return groups
+
+    before, after = spread(left), spread(right)
+    into = [name for group in before for name in group]
+    out = [name for group in after for name in group]
+    gone = [name for name in into if name not in out]
+    order = [name for name in out if name in into] + gone
+    steps = _Steps(base)
+    if any(len(group) != 1 for group in before):
+        steps.run("torch.Tensor.reshape", _extents(into, found))
+    if order != into:
+        steps.run("torch.Tensor.permute", _extents(order, found))
+    if gone:
+        _reduce_steps(steps, reduction, order, gone, found)
+    kept = [name for name in order if name not in gone]
+    added = [(place, name) for place, name in enumerate(out) if name not in into]
+    for place, _ in added:
+        kept.insert(place, "1")
+        steps.run("torch.unsqueeze", _extents(kept, found))
+    if added:
+        steps.run("torch.Tensor.expand", _extents(out, found))
+    if any(len(group) != 1 for group in after):
+        steps.run("torch.Tensor.reshape", tuple(numel(_extents(group, found)) for group in after))
+    return steps.done
+
+
+class _Steps:
+    """The ops so far, and the tensor that they have made."""
+
+    def __init__(self, base: TensorValue) -> None:
+        self.now, self.done = base, list[Step]()
+
+    def run(self, name: str, shape: Shape) -> None:
+        result = like(self.now, shape)
+        self.done.append(Step(name, (self.now,), (result,)))
+        self.now = result
+
+
+def _extents(names: list[str], found: dict[str, MaybeSize]) -> tuple[MaybeSize, ...]:
+    return tuple(int(name) if name.isdigit() else found.get(name) for name in names)
+
+
+def _reduce_steps(steps: _Steps, reduction: str, order: list[str], gone: list[str], found: dict[str, MaybeSize]) -> None:
+    """One op for all axes, or one for each where torch has no other way."""
+    if reduction not in ("any", "all", "prod"):
+        name = {"min": "amin", "max": "amax"}.get(reduction, reduction)
+        steps.run(f"torch.Tensor.{name}", _extents([name for name in order if name not in gone], found))
+        return
+    left = list(order)
+    for _ in gone:
+        left.pop()
+        steps.run(f"torch.Tensor.{reduction}", _extents(left, found))
+
+
+def _function_steps(call: Call) -> list[Step]:
+    base = _base(call)
+    steps = steps_of(base, call.get("pattern"), _axes(call), str(call.get("reduction", "")))
+    members = call.get("tensor")
+    if isinstance(members, list | tuple):
+        steps.insert(0, Step("torch.stack", tuple(item for item in members if isinstance(item, TensorValue)), (base,)))
+    return steps
+
+
+def _einsum_steps(call: Call) -> list[Step]:
+    result = einsum(call)
+    members = tuple(item for item in call.bound["tensors_and_pattern"] if isinstance(item, TensorValue))
+    return [Step("torch.einsum", members, (result,))] if isinstance(result, TensorValue) else []
+
+
 def rearrange(call: Call) -> Value:
     """rearrange(tensor, pattern, **axes), repeat too."""
     return rearranged(_base(call), call.get("pattern"), _axes(call))
@@ -233,12 +314,12 @@ def parse_shape(call: Call) -> Value:
 
 ROWS: list[OpRow] = [
     row("einops.rearrange", "", "tensor, pattern", rearrange, "f32[B,T,12], 'b t (h d) -> b h t d', h=3 -> f32[B,3,T,4]",
-        aliases="einops.einops.rearrange", kind="op"),
-    row("einops.repeat", "", "tensor, pattern", rearrange, "f32[1,4], '1 n -> b 1 n', b=2 -> f32[2,1,4]", aliases="einops.einops.repeat"),
+        aliases="einops.einops.rearrange", steps_rule=_function_steps, kind="op"),
+    row("einops.repeat", "", "tensor, pattern", rearrange, "f32[1,4], '1 n -> b 1 n', b=2 -> f32[2,1,4]", aliases="einops.einops.repeat", steps_rule=_function_steps),
     row("einops.reduce", "", "tensor, pattern, reduction", reduce, "f32[2,3,8,8], 'b c (h p) (w q) -> b c h w', 'mean', p=2, q=2 -> f32[2,3,4,4]",
-        aliases="einops.einops.reduce"),
+        aliases="einops.einops.reduce", steps_rule=_function_steps),
     row("einops.einsum", "", "*tensors_and_pattern", einsum, "f32[2,3,4], f32[2,5,4], 'b i d, b j d -> b i j' -> f32[2,3,5]",
-        aliases="einops.einops.einsum", autocast="lower"),
+        aliases="einops.einops.einsum", steps_rule=_einsum_steps, autocast="lower"),
     row("einops.pack", "", "tensors, pattern", pack, "[f32[2,3,4], f32[2,4]], 'b * d' -> (f32[2,4,4], [(3,), ()])", aliases="einops.packing.pack"),
     row("einops.unpack", "", "tensor, packed_shapes, pattern", unpack, "f32[2,4,4], [(3,), ()], 'b * d' -> [f32[2,3,4], f32[2,4]]",
         aliases="einops.packing.unpack"),

@@ -151,6 +151,18 @@ class Call:
 
 
 Rule = Callable[[Call], Value]
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One op inside a library function: its name, and the tensors that go in and come out."""
+
+    name: str
+    inputs: tuple[TensorValue, ...]
+    outputs: tuple[TensorValue, ...]
+
+
+StepsRule = Callable[[Call], "list[Step]"]
 SyncRule = Callable[[Call], "str | None"]
 
 
@@ -177,6 +189,7 @@ class OpRow:
     has_inplace: bool = False
     opaque: bool = False
     note: str = ""
+    steps_rule: StepsRule | None = None
     names: tuple[str, ...] = field(default=(), repr=False)
 
     def bind(self, args: Sequence[Value], kwargs: Mapping[str, Value], defaults: Defaults = DEFAULTS) -> Call:
@@ -195,6 +208,15 @@ class OpRow:
             return self._fallback(args, kwargs)
         except Exception:  # odd input is the analysed program's fault, and not knowing is a value
             return self._fallback(args, kwargs)
+
+    def steps(self, args: Sequence[Value], kwargs: Mapping[str, Value]) -> list[Step] | None:
+        """The ops that a library function runs in turn; None where it counts as one op of its own name."""
+        if self.steps_rule is None:
+            return None
+        try:
+            return self.steps_rule(self.bind(args, kwargs))
+        except Exception:
+            return None
 
     def sync_of(self, args: Sequence[Value], kwargs: Mapping[str, Value]) -> str | None:
         """The kind of host sync this call makes if its tensors are on a device."""

@@ -143,3 +143,26 @@ def test_known_elements_pass_through() -> None:
     assert op("operator.bool", op("operator.gt", op("torch.tensor", 3), 2)) is True
     assert [op("torch.Tensor.item", part) for part in op("torch.Tensor.unbind", op("torch.arange", 3))] == [0, 1, 2]
     assert op("torch.Tensor.tolist", op("torch.Tensor.view", op("torch.arange", 4), 2, 2)) == [[0, 1], [2, 3]]
+
+
+@pytest.mark.parametrize(
+    ("name", "args", "kwargs", "expected"),
+    [
+        ("rearrange", ("b t (h d) -> b h t d",), {"h": 3}, [("reshape", (2, 5, 3, 4)), ("permute", (2, 3, 5, 4))]),
+        ("rearrange", ("b t d -> b (t d)",), {}, [("reshape", (2, 60))]),
+        ("rearrange", ("... d -> d ...",), {}, [("permute", (12, 2, 5))]),
+        ("rearrange", ("b t d -> b t d",), {}, []),
+        ("repeat", ("b t d -> b n t d",), {"n": 4}, [("unsqueeze", (2, 1, 5, 12)), ("expand", (2, 4, 5, 12))]),
+        ("reduce", ("b t d -> b d", "mean"), {}, [("permute", (2, 12, 5)), ("mean", (2, 12))]),
+        ("reduce", ("b t (h d) -> b t h", "max"), {"h": 3}, [("reshape", (2, 5, 3, 4)), ("amax", (2, 5, 3))]),
+    ],
+)
+def test_einops_in_torch_s_ops(name: str, args: tuple[Any, ...], kwargs: dict[str, Any], expected: list[Any]) -> None:
+    row = find(f"einops.{name}")
+    assert row is not None
+    base = TensorValue((2, 5, 12), "float32", "cpu")
+    steps = row.steps([base, *args], kwargs)
+    assert steps is not None
+    assert [(step.name.rpartition(".")[2], step.outputs[0].shape) for step in steps] == expected
+    if steps:
+        assert steps[-1].outputs[0].shape == row.call([base, *args], kwargs).shape

@@ -5,17 +5,25 @@ from __future__ import annotations
 from typing import Any
 
 from cgx.indexer.interpreter.values import DictValue, Value
-from cgx.indexer.ops.einops_rules import given_axes, rearranged, sides
+from cgx.indexer.ops.einops_rules import given_axes, rearranged, sides, steps_of
 from cgx.indexer.ops.layers.rows import LayerCall, LayerRow, layer
-from cgx.indexer.ops.shapes import Shape
+from cgx.indexer.ops.rows import Step
+from cgx.indexer.ops.shapes import MaybeSize, Shape
 from cgx.indexer.ops.tensors import size
+
+
+def _given(call: LayerCall) -> dict[str, MaybeSize]:
+    lengths = call.value("axes_lengths", {})
+    return given_axes(lengths.items if isinstance(lengths, DictValue) else dict(lengths or {}))
 
 
 def _layer_call(call: LayerCall) -> Value:
     """einops.layers.torch: the pattern and the axes are attributes."""
-    lengths = call.value("axes_lengths", {})
-    items: dict[str, Any] = lengths.items if isinstance(lengths, DictValue) else dict(lengths or {})
-    return rearranged(call.tensor(), call.value("pattern"), given_axes(items))
+    return rearranged(call.tensor(), call.value("pattern"), _given(call))
+
+
+def _layer_steps(call: LayerCall) -> list[Step]:
+    return steps_of(call.tensor(), call.value("pattern"), _given(call), str(call.value("reduction", "")))
 
 
 def _layer_axes(fixed: tuple[str, ...]) -> Any:
@@ -41,9 +49,9 @@ def _mix_parameters(bound: Any) -> dict[str, Shape]:
 
 ROWS: list[LayerRow] = [
     layer("einops.layers.torch.Rearrange", "", "pattern", "('b (h d) -> b h d', h=2) : f32[3,8] -> f32[3,2,4]", op="einops.rearrange",
-          rule=_layer_call, stored=_layer_axes(("pattern",)), bases="einops.layers.RearrangeMixin"),
+          rule=_layer_call, stored=_layer_axes(("pattern",)), steps=_layer_steps, bases="einops.layers.RearrangeMixin"),
     layer("einops.layers.torch.Reduce", "", "pattern, reduction", "('b c h w -> b c', 'max') : f32[3,8,4,4] -> f32[3,8]", op="einops.reduce",
-          rule=_layer_call, stored=_layer_axes(("pattern", "reduction")), bases="einops.layers.ReduceMixin"),
+          rule=_layer_call, stored=_layer_axes(("pattern", "reduction")), steps=_layer_steps, bases="einops.layers.ReduceMixin"),
     layer("einops.layers.torch.EinMix", "", bases="einops.layers._einmix._EinmixMixin", signature="pattern, weight_shape, bias_shape=None",
           example="('b t i -> b t o', 'i o', 'o', i=3, o=4) : f32[2,5,3] -> f32[2,5,4]", op="einops.einsum", rule=_layer_call, shapes=_mix_parameters,
           stored=_layer_axes(("pattern", "weight_shape", "bias_shape"))),

@@ -9,7 +9,7 @@ from typing import Any
 
 from cgx.indexer.interpreter.values import MISSING, TensorValue, Unknown, Value
 from cgx.indexer.ops.registry import find
-from cgx.indexer.ops.rows import DEFAULTS, Defaults, bind, parameters
+from cgx.indexer.ops.rows import DEFAULTS, Defaults, Step, bind, parameters
 from cgx.indexer.ops.shapes import Shape
 from cgx.indexer.ops.tensors import size, spatial
 
@@ -33,6 +33,7 @@ class Forward:
     arguments: str = "input"
     rule: Rule | None = None  # instead of the op's own rule
     ops: Callable[[LayerCall], tuple[str, ...]] | None = None  # where more than ``op`` runs, in order
+    steps: Callable[[LayerCall], list[Step]] | None = None
 
 
 @dataclass(slots=True)
@@ -154,6 +155,16 @@ class LayerRow:
         except Exception:
             return (spec.op,)
 
+    def steps(self, attrs: Bound, params: Bound, args: Sequence[Value], kwargs: Mapping[str, Value], method: str = "forward") -> list[Step] | None:
+        """The ops of a library's layer with their tensors; None where ``ops`` says it all."""
+        spec = self.methods.get(method)
+        if spec is None or spec.steps is None:
+            return None
+        try:
+            return spec.steps(self._bind_call(spec, attrs, params, args, kwargs, DEFAULTS))
+        except Exception:
+            return None
+
     def _bind_call(
         self, spec: Forward, attrs: Bound, params: Bound, args: Sequence[Value], kwargs: Mapping[str, Value], defaults: Defaults
     ) -> LayerCall:
@@ -217,7 +228,7 @@ def layer(name: str, home: str, signature: str, example: str = "", *, op: str = 
     """One row of ``torch.nn``. ``op`` "F.relu" stands for torch.nn.functional.relu; ``bases`` are names beside ``home``."""
     qname = name if "." in name else f"torch.nn.{name}"
     methods = dict(fields.pop("methods", {}))
-    rule, ops = fields.pop("rule", None), fields.pop("ops", None)
-    methods.setdefault("forward", Forward(takes, op.replace("F.", "torch.nn.functional."), arguments, rule, ops))
+    rule, ops, steps = fields.pop("rule", None), fields.pop("ops", None), fields.pop("steps", None)
+    methods.setdefault("forward", Forward(takes, op.replace("F.", "torch.nn.functional."), arguments, rule, ops, steps))
     above = tuple(base if "." in base else f"torch.nn.modules.{home}.{base}" for base in bases.split())
     return LayerRow(qname, home, signature, example, (*above, MODULE), methods=methods, **fields)

@@ -241,9 +241,9 @@ def pieces(base: TensorValue, place: int, extents: Items[MaybeSize]) -> tuple[Va
     known = isinstance(base.const, tuple) and place == 0 and all(isinstance(extent, int) for extent in extents)
     for extent in extents:
         const = None
-        if known:
-            const = base.const[start : start + extent] or None  # type: ignore[operator]
-            start += extent  # type: ignore[operator]
+        if known and isinstance(extent, int):
+            const = base.const[start : start + extent] or None
+            start += extent
         parts.append(view_of(base, (*shape[:place], extent, *shape[place + 1 :]), const))
     return tuple(parts)
 
