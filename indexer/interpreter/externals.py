@@ -606,6 +606,6 @@ RESHAPING = frozenset({"resize_", "resize_as_", "set_", "squeeze_", "unsqueeze_"
 QUIET_BASES = frozenset(
     ["object", "abc.ABC", "typing.Generic", "typing.Protocol", "enum.Enum", "torch.autograd.Function", "torch.utils.data.Dataset", "torch.utils.data.IterableDataset", "Exception", "ValueError", "RuntimeError", "threading.local", "logging.Logger", "nn.Module"]
 )
-ALWAYS_MODELLED: frozenset[str] = frozenset({"torch", "numpy", "tqdm", "einops"})
+ALWAYS_MODELLED: frozenset[str] = frozenset({"torch", "numpy", "tqdm", "einops", "einx"})
 LIBRARIES: frozenset[str] = frozenset({"typing_extensions"})
 NUMPY_ARRAYS = frozenset(["copy", "reshape", "astype", "transpose", "flatten", "ravel", "squeeze", "repeat", "clip", "round", "sum", "mean", "max", "min", "std", "var", "view"])

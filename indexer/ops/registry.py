@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import lru_cache
 
-from cgx.indexer.ops import einops_rules
+from cgx.indexer.ops import einops_rules, einx_rules
 from cgx.indexer.ops.library import tables as library
 from cgx.indexer.ops.rows import OpRow, renamed
 from cgx.indexer.ops.tables import (
@@ -39,6 +39,7 @@ TABLES: tuple[list[OpRow], ...] = (
     further.ROWS,
     library.ROWS,
     einops_rules.ROWS,
+    einx_rules.ROWS,
 )
 
 MOVED: tuple[tuple[str, str], ...] = (  # where torch itself keeps a name -> where people know it
