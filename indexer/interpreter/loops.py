@@ -309,6 +309,8 @@ def widen(interp: Interp, change: Change, loop: LoopNode) -> Value:
         return (before[0], MAYBE if shrinks and not interp.in_model else True)
     if before is MISSING or same(before, after) or change.key in ("early_exit", "result"):
         return MISSING
+    if change.kind == "attr" and change.key == "open":
+        return True if after else MISSING
     name = change.key if isinstance(change.key, str) else ""
     if isinstance(before, Unknown):
         if isinstance(after, Unknown):
