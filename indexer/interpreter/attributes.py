@@ -40,6 +40,7 @@ from cgx.indexer.interpreter.values import (
     Value,
 )
 from cgx.indexer.ops.dims import Dim
+from cgx.indexer.ops.results import NamedResult
 
 if TYPE_CHECKING:
     from cgx.indexer.interpreter.interp import Interp
@@ -466,6 +467,8 @@ def _builtin(interp: Interp, owner: Value, kind: str, name: str, site: Site) -> 
         return getattr(owner, name)
     if name == "__class__":
         return External(kind)
+    if isinstance(owner, NamedResult) and owner.field(name) is not MISSING:
+        return owner.field(name)
     if kind == "tuple" and not hasattr(tuple, name) and name not in ("numel",):
         return interp.raise_("AttributeError", f"'tuple' object has no attribute {name!r}", site)
     if kind == "str" and name == "value":

@@ -99,14 +99,21 @@ class ModuleCalls:
             return self._no_forward(module, args, kwargs, site)
         args, kwargs, matched = self.with_given(forward, module, args, kwargs)
         node = ModuleCall(forward_anchor(forward, site), site.text, module=module, called_from=site.anchor)
-        node.training, node.grad, node.autocast = module.training, bool(self.flags.get("grad", True)), self.flags.get("autocast")
+        node.training, node.grad, node.autocast = module.training, bool(self.flags.get("grad", True)), module.attrs.get("__cgx_autocast__", self.flags.get("autocast"))
         node.inputs = list(named_tensors(forward, args, kwargs))
         with self.inside_given(matched):
-            result = self._run_call(node, module, home, forward, args, kwargs, site)
+            result = self._under_precision(module, site, lambda: self._run_call(node, module, home, forward, args, kwargs, site))
         node.outputs = [("", value) for value in tensors_of(result)]
         if self.forward_depth == 0 and not any(one is module for one in self.trace.model_roots):
             self.trace.model_roots.append(module)
         return result
+
+    def _under_precision(self: Any, module: ModuleInstance, site: Site, run: Callable[[], Value]) -> Value:
+        """A framework's wrapper puts autocast round the forward of the module that it set up."""
+        kind = module.attrs.get("__cgx_autocast__")
+        if kind is None or self.flags.get("autocast") == kind:
+            return run()
+        return self.with_flags(Opaque("torch.amp.autocast", {"dtype": kind}, site.anchor), {"autocast": kind}, site, run)
 
     def _run_call(self: Any, node: ModuleCall, module: ModuleInstance, home: Any, forward: Value, args: Args, kwargs: Kwargs, site: Site) -> Value:
         """Evaluate the call, or take an earlier one that stands for it."""

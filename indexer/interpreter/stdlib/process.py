@@ -20,12 +20,13 @@ from cgx.indexer.interpreter.stdlib.support import (
     unknown,
 )
 from cgx.indexer.interpreter.values import MISSING, External, ListValue, Opaque, Unknown, Value
+from cgx.indexer.ops.results import NamedResult
 
 PATH_LIST = "sys.path"
 MODULES = "sys.modules"
 
 IMPORTED = frozenset({"torch", "numpy"})  # what a PyTorch job has surely imported
-ASSUMED_PYTHON = (3, 12, 0, "final", 0)  # the version that a version check sees
+ASSUMED_PYTHON = NamedResult(("major", "minor", "micro", "releaselevel", "serial"), (3, 12, 0, "final", 0))  # the version that a version check sees
 
 
 # -- sys.path ----------------------------------------------------------------------------------------------------------
@@ -155,9 +156,6 @@ CONSTANTS: dict[str, Value] = {
     "sys.byteorder": "little",
     "sys.maxsize": sys.maxsize,
     "sys.version_info": ASSUMED_PYTHON,
-    "sys.version_info.major": ASSUMED_PYTHON[0],
-    "sys.version_info.minor": ASSUMED_PYTHON[1],
-    "sys.version_info.micro": ASSUMED_PYTHON[2],
     "sys.hexversion": 0x030C00F0,
     "sys.float_info.max": sys.float_info.max,
     "sys.float_info.min": sys.float_info.min,

@@ -1,0 +1,274 @@
+"""Lightning Fabric (read from lightning 2.0-2.6): ``setup`` moves and wraps, loaders put batches on the device, ``backward``.
+
+Fabric's own source decides by what the machine has (accelerators, processes, precision plugins); this table says what it comes to
+for one CUDA device a process, so it is used even where the source is given. The number of processes is the launch line's,
+or ``devices`` times ``num_nodes`` where these are numbers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from cgx.indexer.interpreter.trace import BranchNode
+from cgx.indexer.interpreter.values import (
+    BoundMethod,
+    Device,
+    DType,
+    FunctionValue,
+    ListValue,
+    ModuleInstance,
+    Native,
+    Opaque,
+    TensorValue,
+    Value,
+)
+from cgx.indexer.overlays.accelerate import by_rank, collective, load, log
+from cgx.indexer.overlays.arguments import bind, flag, plain
+from cgx.indexer.overlays.data_loader import LOADER
+from cgx.indexer.overlays.lifecycle import ddp, moved_batch
+from cgx.indexer.overlays.processes import MAX_RANKS, set_world
+from cgx.indexer.overlays.transfer import move_module
+from cgx.indexer.overlays.wrappers import inner
+
+AUTHOR = "overlays.lightning_fabric"
+PACKAGES = ("lightning.fabric", "lightning_fabric")
+FABRIC, LOGGER, STRATEGY = "lightning.fabric.Fabric", "lightning.fabric.loggers.Logger", "lightning.fabric.strategies.Strategy"
+SIGNATURE = "accelerator strategy devices num_nodes precision plugins callbacks loggers"
+AUTOCAST = {"16-mixed": "float16", "bf16-mixed": "bfloat16", "16": "float16", "bf16": "bfloat16"}
+TRUE = {"16-true": "float16", "bf16-true": "bfloat16", "64-true": "float64", "64": "float64"}
+Handler = Callable[..., Value]
+
+
+def construct(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    bound = bind(SIGNATURE, args, kwargs)
+    count, nodes = bound.get("devices", "auto"), bound.get("num_nodes", 1)
+    if isinstance(count, ListValue) and not count.open:
+        count = len(count.items)
+    cpu = bound.get("accelerator") == "cpu"
+    if isinstance(count, int) and isinstance(nodes, int) and count * nodes > 1 and not cpu and interp.world.size == 1:
+        set_world(interp, count * nodes, count, tuple(range(min(count * nodes, MAX_RANKS))))
+    elif not isinstance(count, int | str):
+        interp.note_unknown(count)
+    precision = str(plain(bound.get("precision")) or "32-true")
+    kind = AUTOCAST.get(precision)
+    attrs: dict[str, Value] = {
+        **bound,
+        "device": Device("cpu") if cpu else Device("cuda", by_rank(interp, lambda rank: rank)),
+        "global_rank": by_rank(interp, lambda rank: rank),
+        "local_rank": by_rank(interp, lambda rank: rank),
+        "node_rank": 0,
+        "world_size": interp.world.size,
+        "is_global_zero": by_rank(interp, lambda rank: rank == 0),
+        "strategy": chosen(interp, bound.get("strategy", "auto"), site),
+        "logger": first(bound.get("loggers")),
+        "loggers": bound.get("loggers", ListValue()),
+        "cgx.device": "cpu" if cpu else "cuda",
+        "cgx.autocast": kind,
+        "cgx.dtype": TRUE.get(precision),
+    }
+    if kind or attrs["cgx.dtype"]:
+        how = "autocast by the forward of what setup gave" if kind else "parameters and inputs"
+        interp.event("compute", site, author=AUTHOR, key="precision", value=kind or attrs["cgx.dtype"], how=how)
+    return Opaque(FABRIC, attrs, site.anchor)
+
+
+def chosen(interp: Any, given: Value, site: Any) -> Value:
+    """``strategy``: an object as it is; for a name an object of the strategy's class."""
+    given = interp.pick(given)
+    if isinstance(given, Opaque):
+        return given
+    name = given if isinstance(given, str) else "auto"
+    if name == "auto":
+        name = "ddp" if interp.world.size > 1 else "single"
+    tail = next((tail for word, tail in NAMES.items() if name.startswith(word)), "Strategy")
+    return Opaque(f"lightning.fabric.strategies.{tail}", {"name": name}, site.anchor)
+
+
+NAMES = {"ddp": "DDPStrategy", "fsdp": "FSDPStrategy", "deepspeed": "DeepSpeedStrategy", "single": "SingleDeviceStrategy", "dp": "DataParallelStrategy"}
+
+
+def first(value: Value) -> Value:
+    if isinstance(value, ListValue):
+        return value.items[0] if value.items else None
+    return value
+
+
+def launch(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    """``fabric.launch(function, ...)``: the function gets the Fabric object first."""
+    if interp.world.size > 1:
+        interp.trail.set_item(interp.flags, "dist_initialized", True)
+        interp.event("launch", site, author=AUTHOR, what="init_process_group")
+    function = args[1] if len(args) > 1 else kwargs.pop("function", None)
+    if isinstance(function, FunctionValue | BoundMethod):
+        return interp.call(function, [args[0], *args[2:]], kwargs, site)
+    return None
+
+
+def setup(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    """``setup(module, *optimizers, move_to_device=True)``: the same objects, moved and wrapped."""
+    fabric, given = args[0], args[1:]
+    module = given[0] if given else kwargs.get("module")
+    wrapped = set_up(interp, fabric, module, flag(kwargs.get("move_to_device"), True), site)
+    return wrapped if len(given) < 2 else (wrapped, *given[1:])
+
+
+def set_up(interp: Any, fabric: Opaque, module: Value, move: bool | None, site: Any) -> Value:
+    target = inner(module)
+    if isinstance(target, ModuleInstance):
+        if move or not is_sharded(fabric):
+            move_module(interp, target, fabric.attrs["cgx.device"], fabric.attrs["cgx.dtype"], False, site)
+        interp.trail.append(target.wrappers, ("_FabricModule", site.anchor))
+        kind = fabric.attrs["cgx.autocast"]
+        if kind:
+            interp.trail.set_item(target.attrs, "__cgx_autocast__", kind)
+    if is_sharded(fabric):
+        from cgx.indexer.overlays import fsdp
+
+        wrap = fsdp.ENTRIES.get("torch.distributed.fsdp.FullyShardedDataParallel")
+        if wrap is not None and interp.world.size > 1:
+            return wrap(interp, site, [module], {})
+        return module
+    return ddp(interp, module, site, AUTHOR)
+
+
+def is_sharded(fabric: Opaque) -> bool:
+    strategy = fabric.attrs.get("strategy")
+    return isinstance(strategy, Opaque) and strategy.qname.endswith("FSDPStrategy")
+
+
+def setup_loaders(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    """The same loaders, sharded among the processes, whose batches arrive on the device (non-blocking, as Lightning moves them)."""
+    found = [setup_loader(interp, args[0], one, flag(kwargs.get("move_to_device"), True)) for one in args[1:]]
+    return found[0] if len(found) == 1 else ListValue(found)
+
+
+def setup_loader(interp: Any, fabric: Opaque, loader: Value, move: bool | None) -> Value:
+    if isinstance(loader, Opaque) and loader.qname == LOADER:
+        target = {"cgx.to_device": ("cuda", True)} if move and fabric.attrs["cgx.device"] == "cuda" else {}
+        return Opaque(LOADER, {**loader.attrs, **target, "cgx.shards": interp.world.size}, loader.anchor, loader.name)
+    return loader
+
+
+def to_device(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    value = args[1] if len(args) > 1 else kwargs.get("obj")
+    if isinstance(value, ModuleInstance):
+        return move_module(interp, value, args[0].attrs["cgx.device"], None, False, site)
+    return moved_batch(interp, value, True, site, AUTHOR, site.text)
+
+
+def backward(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    loss = args[1] if len(args) > 1 else kwargs.get("tensor")
+    interp.event("compute", site, author=AUTHOR, key="backward", value="fabric.backward(loss)", loss=loss)
+    return None
+
+
+def clip(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    bound = bind("self module optimizer clip_val max_norm norm_type error_if_nonfinite", args, kwargs)
+    interp.event("compute", site, author=AUTHOR, key="grad_clip", value=plain(bound.get("max_norm", bound.get("clip_val"))))
+    return TensorValue((), "float32", args[0].attrs["cgx.device"])
+
+
+def no_backward_sync(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    bound = bind("self module enabled", args, kwargs)
+    enabled = bound.get("enabled", True)
+    if interp.world.size > 1 and enabled is not False:
+        interp.event("compute", site, author=AUTHOR, key="grad_sync", value="no_backward_sync", guard=plain(enabled), module=inner(bound.get("module")))
+    return Opaque("contextlib.nullcontext", {"enter_result": None})
+
+
+def region(qname: str) -> Handler:
+    def make(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
+        kind = args[0].attrs.get("cgx.autocast")
+        if qname == "autocast":
+            return Opaque("torch.amp.autocast", {"dtype": DType(kind), "enabled": True} if kind else {"enabled": False}, site.anchor)
+        return Opaque("contextlib.nullcontext", {"enter_result": None}, site.anchor)
+
+    return make
+
+
+def printed(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    if len(interp.world.ranks) == 1:
+        return log(interp, site, args, kwargs)
+    with interp.inside(BranchNode(site.anchor, "fabric.local_rank == 0", ranks=(0,))):
+        return log(interp, site, args, kwargs)
+
+
+def save(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    interp.event("checkpoint", site, author=AUTHOR, what=site.text, action="save")
+    return None
+
+
+def nothing(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    return None
+
+
+def same(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    return args[1] if len(args) > 1 else None
+
+
+def made(qname: str, base: str) -> Handler:
+    """An object that only remembers its options."""
+
+    def construct(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
+        return Opaque(qname, {**kwargs, "cgx.kind": base}, site.anchor)
+
+    return construct
+
+
+def ranked(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    """``rank_zero_only(function)`` leaves the function as it is: rank 0 is what is followed."""
+    return args[0] if args else Native("rank_zero_only", lambda i, s, a, k: a[0])
+
+
+def devices_of(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    return interp.unknown("torch.cuda.device_count()", "environment", site, "int")
+
+
+METHODS: dict[str, Handler] = {
+    "launch": launch,
+    "setup": setup,
+    "setup_module": setup,
+    "setup_optimizers": same,
+    "setup_dataloaders": setup_loaders,
+    "to_device": to_device,
+    "backward": backward,
+    "clip_gradients": clip,
+    "no_backward_sync": no_backward_sync,
+    "autocast": region("autocast"),
+    "init_module": region("init_module"),
+    "init_tensor": region("init_tensor"),
+    "sharded_model": region("sharded_model"),
+    "rank_zero_first": region("rank_zero_first"),
+    "all_gather": collective("all_gather"),
+    "all_reduce": collective("all_reduce"),
+    "broadcast": collective("broadcast"),
+    "barrier": collective("barrier"),
+    "log": log,
+    "log_dict": log,
+    "print": printed,
+    "save": save,
+    "load": load,
+    "load_raw": load,
+    "seed_everything": nothing,
+    "call": nothing,
+}
+ENTRIES: dict[str, Handler] = {
+    **{f"{package}.Fabric": construct for package in ("lightning", "lightning.fabric", "lightning.fabric.fabric", "lightning_fabric")},
+    **{f"{FABRIC}.{name}": handler for name, handler in METHODS.items()},
+    "lightning.fabric.seed_everything": nothing,
+    "lightning.fabric.utilities.seed.seed_everything": nothing,
+    "lightning.fabric.utilities.rank_zero.rank_zero_only": ranked,
+    "lightning.fabric.utilities.rank_zero_only": ranked,
+    "lightning.fabric.accelerators.CUDAAccelerator.auto_device_count": devices_of,
+}
+BASES: dict[str, tuple[str, ...]] = {}
+for _name in ("FSDPStrategy", "DDPStrategy", "DeepSpeedStrategy", "ModelParallelStrategy", "SingleDeviceStrategy", "DataParallelStrategy", "SingleDeviceXLAStrategy"):
+    BASES[f"lightning.fabric.strategies.{_name}"] = (STRATEGY,)
+    ENTRIES[f"lightning.fabric.strategies.{_name}"] = made(f"lightning.fabric.strategies.{_name}", STRATEGY)
+for _name in ("TensorBoardLogger", "CSVLogger"):
+    BASES[f"lightning.fabric.loggers.{_name}"] = (LOGGER,)
+    ENTRIES[f"lightning.fabric.loggers.{_name}"] = made(f"lightning.fabric.loggers.{_name}", LOGGER)
+ENTRIES[f"{LOGGER}.log_hyperparams"] = nothing
+ENTRIES[f"{LOGGER}.log_metrics"] = nothing
+ENTRIES[f"{LOGGER}.finalize"] = nothing
