@@ -25,19 +25,20 @@ MPI_FLAGS = frozenset({"allow_run_as_root", "oversubscribe", "tag_output", "v", 
 def torchrun(draft: Draft) -> None:
     """``torchrun`` and ``python -m torch.distributed.run``: the elastic launcher's variables for each rank."""
     options, draft.words = take_options(draft.words, TORCHRUN_FLAGS)
-    _torch(draft, options)
+    torch_ranks(draft, options)
 
 
 def torch_launch(draft: Draft) -> None:
     """``python -m torch.distributed.launch``: as torchrun, and ``--local-rank`` for the script unless ``--use_env``."""
     options, draft.words = take_options(draft.words, TORCHRUN_FLAGS)
-    _torch(draft, options)
+    torch_ranks(draft, options)
     if "use_env" not in options:
         local = _local(draft)
         draft.extra.append(by_rank(draft.plan.ranks, lambda rank: f"--local-rank={local(rank)}"))
 
 
-def _torch(draft: Draft, options: dict[str, list[str]]) -> None:
+def torch_ranks(draft: Draft, options: dict[str, list[str]]) -> None:
+    """The elastic launcher's sizes and variables from its options."""
     plan = draft.plan
     plan.nproc_per_node = draft.size(last(options, "nproc_per_node"), "nproc_per_node")
     plan.nnodes = draft.size(last(options, "nnodes"), "nnodes")

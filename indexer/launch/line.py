@@ -18,6 +18,7 @@ from cgx.indexer.launch.launchers import LAUNCHERS, MODULE_LAUNCHERS, set_ranks
 from cgx.indexer.launch.plan import LaunchPlan
 from cgx.indexer.launch.shell.run import read_script
 from cgx.indexer.launch.shell.state import CLOSE, OPEN, Started, State, is_known
+from cgx.indexer.launch.torchtune import tune
 from cgx.indexer.launch.wrappers import unwrap
 from cgx.indexer.source import find_module, source_roots
 from cgx.model.anchors import MODULE, Anchor
@@ -141,6 +142,11 @@ def _step(draft: Draft, trees: list[Any]) -> bool | None:
         draft.words.pop(0)
         draft.plan.launcher = "accelerate"
         accelerate(draft)
+        return None
+    if name == "tune" and draft.words[1:2] == ["run"]:
+        draft.words.pop(0)
+        draft.plan.launcher = "tune"
+        tune(draft)
         return None
     if name in LAUNCHERS:
         draft.words.pop(0)

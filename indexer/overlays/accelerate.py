@@ -53,7 +53,9 @@ def construct(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value
         "is_main_process": by_rank(interp, lambda rank: rank == 0),
         "is_local_main_process": by_rank(interp, lambda rank: rank == 0),
         "is_last_process": by_rank(interp, lambda rank: rank == interp.world.size - 1),
-        "sync_gradients": True if steps in (None, 1) else interp.unknown("accelerator.sync_gradients", "loop-carried", site, hint="bool"),
+        "sync_gradients": True
+        if steps in (None, 1)
+        else interp.unknown("accelerator.sync_gradients", "loop-carried", site, hint="bool"),
         "gradient_accumulation_steps": 1 if steps is None else steps,
         "mixed_precision": precision,
         "use_distributed": many,
@@ -63,7 +65,14 @@ def construct(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value
         interp.trail.set_item(interp.flags, "dist_initialized", True)
         interp.event("launch", site, author=AUTHOR, what="init_process_group")
     if attrs["cgx.autocast"]:
-        interp.event("compute", site, author=AUTHOR, key="precision", value=attrs["cgx.autocast"], how="autocast by the prepared model")
+        interp.event(
+            "compute",
+            site,
+            author=AUTHOR,
+            key="precision",
+            value=attrs["cgx.autocast"],
+            how="autocast by the prepared model",
+        )
     return Opaque(ACCELERATOR, attrs, site.anchor)
 
 
@@ -122,7 +131,9 @@ def region(name: str) -> Any:
 
 def clip(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
     bound = bind("self parameters max_norm norm_type", args, kwargs)
-    interp.event("compute", site, author=AUTHOR, key="grad_clip", value=plain(bound.get("max_norm", bound.get("clip_value"))))
+    interp.event(
+        "compute", site, author=AUTHOR, key="grad_clip", value=plain(bound.get("max_norm", bound.get("clip_value")))
+    )
     return TensorValue((), "float32", "cuda")
 
 
@@ -136,7 +147,9 @@ def collective(name: str) -> Any:
     def call(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
         value = args[1] if len(args) > 1 else kwargs.get("tensor", kwargs.get("input_data"))
         if interp.world.size != 1:
-            interp.event("collective", site, author=AUTHOR, collective=name, issued_by="call", blocking=True, parallelism="data")
+            interp.event(
+                "collective", site, author=AUTHOR, collective=name, issued_by="call", blocking=True, parallelism="data"
+            )
         if isinstance(value, TensorValue):
             shape = value.shape if name == "all_reduce" else None if value.shape is None else (None, *value.shape[1:])
             return TensorValue(shape, value.dtype, value.device)

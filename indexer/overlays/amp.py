@@ -70,16 +70,27 @@ def state_dict(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Valu
 def matmul_precision(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
     """``torch.set_float32_matmul_precision``: TF32 is allowed for "high" and "medium"."""
     level = args[0] if args else kwargs.get("precision")
-    interp.event("compute", site, author=AUTHOR, key="precision", value=f"float32 matmul precision {level}", tf32=level != "highest")
+    interp.event(
+        "compute",
+        site,
+        author=AUTHOR,
+        key="precision",
+        value=f"float32 matmul precision {level}",
+        tf32=level != "highest",
+    )
     return None
 
 
 ENTRIES: dict[str, Any] = {
     "torch.amp.GradScaler": grad_scaler("device init_scale growth_factor backoff_factor growth_interval enabled"),
-    "torch.amp.grad_scaler.GradScaler": grad_scaler("device init_scale growth_factor backoff_factor growth_interval enabled"),
+    "torch.amp.grad_scaler.GradScaler": grad_scaler(
+        "device init_scale growth_factor backoff_factor growth_interval enabled"
+    ),
     "torch.GradScaler": grad_scaler("device init_scale growth_factor backoff_factor growth_interval enabled"),
     "torch.cuda.amp.GradScaler": grad_scaler("init_scale growth_factor backoff_factor growth_interval enabled"),
-    "torch.cuda.amp.grad_scaler.GradScaler": grad_scaler("init_scale growth_factor backoff_factor growth_interval enabled"),
+    "torch.cuda.amp.grad_scaler.GradScaler": grad_scaler(
+        "init_scale growth_factor backoff_factor growth_interval enabled"
+    ),
     "torch.distributed.fsdp.sharded_grad_scaler.ShardedGradScaler": grad_scaler(
         "device init_scale backoff_factor growth_factor growth_interval enabled"
     ),

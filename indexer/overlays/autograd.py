@@ -21,7 +21,14 @@ AUTHOR = "overlays.autograd"
 
 def backward(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
     """``loss.backward()``."""
-    interp.event("compute", site, author=AUTHOR, key="backward", value=f"{receiver_text(site)}.backward()", loss=args[0] if args else None)
+    interp.event(
+        "compute",
+        site,
+        author=AUTHOR,
+        key="backward",
+        value=f"{receiver_text(site)}.backward()",
+        loss=args[0] if args else None,
+    )
     return None
 
 
@@ -37,7 +44,9 @@ def grad(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) ->
     inputs = bound.get("inputs")
     items = inputs.items if isinstance(inputs, ListValue) else inputs if isinstance(inputs, tuple) else [inputs]
     return tuple(
-        TensorValue(one.shape, one.dtype, one.device) if isinstance(one, TensorValue) else interp.unknown(site.text, "unmodelled", site)
+        TensorValue(one.shape, one.dtype, one.device)
+        if isinstance(one, TensorValue)
+        else interp.unknown(site.text, "unmodelled", site)
         for one in items
     )
 
@@ -52,18 +61,29 @@ def checkpoint(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Valu
     passed = {name: value for name, value in kwargs.items() if name not in own}
     interp.event("compute", site, author=AUTHOR, key="activation_checkpointing", value="checkpoint",
                  use_reentrant=plain(kwargs.get("use_reentrant")), selective="context_fn" in kwargs, target=function)  # fmt: skip
-    node = ScopeNode(anchor=site.anchor, text=site.text, qname="torch.utils.checkpoint.checkpoint", data={"recompute": True})
+    node = ScopeNode(
+        anchor=site.anchor, text=site.text, qname="torch.utils.checkpoint.checkpoint", data={"recompute": True}
+    )
     with interp.inside(node):
         return interp.call(function, list(rest), passed, site)
 
 
 def checkpoint_sequential(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
     bound = bind("functions segments input", args, kwargs)
-    interp.event("compute", site, author=AUTHOR, key="activation_checkpointing", value="checkpoint_sequential", target=bound.get("functions"))
+    interp.event(
+        "compute",
+        site,
+        author=AUTHOR,
+        key="activation_checkpointing",
+        value="checkpoint_sequential",
+        target=bound.get("functions"),
+    )
     functions = bound.get("functions")
     steps = interp.iterate(functions, site)
     value = bound.get("input")
-    node = ScopeNode(anchor=site.anchor, text=site.text, qname="torch.utils.checkpoint.checkpoint", data={"recompute": True})
+    node = ScopeNode(
+        anchor=site.anchor, text=site.text, qname="torch.utils.checkpoint.checkpoint", data={"recompute": True}
+    )
     with interp.inside(node):
         for one in steps if isinstance(steps, list) else []:
             value = interp.call(one, [value], {}, site)
@@ -90,7 +110,14 @@ def apply_checkpointing(interp: Any, site: Any, args: list[Value], kwargs: dict[
         for one in list(all_modules(model)):
             if check is None or flag(interp.call(check, [one], {}, site)):
                 interp.trail.append(one.wrappers, ("checkpoint_wrapper", site.anchor))
-    interp.event("compute", site, author=AUTHOR, key="activation_checkpointing", value="apply_activation_checkpointing", target=model)
+    interp.event(
+        "compute",
+        site,
+        author=AUTHOR,
+        key="activation_checkpointing",
+        value="apply_activation_checkpointing",
+        target=model,
+    )
     return None
 
 
@@ -99,7 +126,9 @@ def clip_grad_norm(interp: Any, site: Any, args: list[Value], kwargs: dict[str, 
     bound = bind("parameters max_norm norm_type error_if_nonfinite foreach", args, kwargs)
     interp.event("compute", site, author=AUTHOR, key="grad_clip", value=plain(bound.get("max_norm")), how="norm")
     if flag(bound.get("error_if_nonfinite"), False):
-        interp.event("sync", site, author=AUTHOR, sync="branch", what="total_norm.isnan() or total_norm.isinf()", internal=True)
+        interp.event(
+            "sync", site, author=AUTHOR, sync="branch", what="total_norm.isnan() or total_norm.isinf()", internal=True
+        )
     return norm_value(interp, bound.get("parameters"), site)
 
 
@@ -124,7 +153,9 @@ def clip_grads_with_norm(interp: Any, site: Any, args: list[Value], kwargs: dict
 def total_norm(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
     bound = bind("tensors norm_type error_if_nonfinite foreach", args, kwargs)
     if flag(bound.get("error_if_nonfinite"), False):
-        interp.event("sync", site, author=AUTHOR, sync="branch", what="total_norm.isnan() or total_norm.isinf()", internal=True)
+        interp.event(
+            "sync", site, author=AUTHOR, sync="branch", what="total_norm.isnan() or total_norm.isinf()", internal=True
+        )
     return norm_value(interp, bound.get("tensors"), site)
 
 

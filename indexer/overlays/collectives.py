@@ -37,19 +37,37 @@ ROWS: tuple[CollectiveRow, ...] = (
     CollectiveRow("all_gather", "all_gather", "tensor_list tensor group async_op"),
     CollectiveRow("all_gather_into_tensor", "all_gather", "output_tensor input_tensor group async_op", "input_tensor"),
     CollectiveRow("_all_gather_base", "all_gather", "output_tensor input_tensor group async_op", "input_tensor"),
-    CollectiveRow("all_gather_coalesced", "all_gather", "output_tensor_lists input_tensor_list group async_op", "input_tensor_list"),
+    CollectiveRow(
+        "all_gather_coalesced",
+        "all_gather",
+        "output_tensor_lists input_tensor_list group async_op",
+        "input_tensor_list",
+    ),
     CollectiveRow("all_gather_object", "all_gather", "object_list obj group", "obj", None, True),
     CollectiveRow("reduce_scatter", "reduce_scatter", "output input_list op group async_op", "output"),
     CollectiveRow("reduce_scatter_tensor", "reduce_scatter", "output input op group async_op", "input"),
     CollectiveRow("_reduce_scatter_base", "reduce_scatter", "output input op group async_op", "input"),
     CollectiveRow("broadcast", "broadcast", "tensor src group async_op group_src"),
-    CollectiveRow("broadcast_object_list", "broadcast", "object_list src group device group_src", "object_list", None, True),
-    CollectiveRow("all_to_all", "all_to_all", "output_tensor_list input_tensor_list group async_op", "input_tensor_list"),
-    CollectiveRow("all_to_all_single", "all_to_all", "output input output_split_sizes input_split_sizes group async_op", "input"),
+    CollectiveRow(
+        "broadcast_object_list", "broadcast", "object_list src group device group_src", "object_list", None, True
+    ),
+    CollectiveRow(
+        "all_to_all", "all_to_all", "output_tensor_list input_tensor_list group async_op", "input_tensor_list"
+    ),
+    CollectiveRow(
+        "all_to_all_single", "all_to_all", "output input output_split_sizes input_split_sizes group async_op", "input"
+    ),
     CollectiveRow("gather", "gather", "tensor gather_list dst group async_op group_dst"),
     CollectiveRow("gather_object", "gather", "obj object_gather_list dst group", "obj", None, True),
     CollectiveRow("scatter", "scatter", "tensor scatter_list src group async_op group_src"),
-    CollectiveRow("scatter_object_list", "scatter", "scatter_object_output_list scatter_object_input_list src group", "scatter_object_input_list", None, True),
+    CollectiveRow(
+        "scatter_object_list",
+        "scatter",
+        "scatter_object_output_list scatter_object_input_list src group",
+        "scatter_object_input_list",
+        None,
+        True,
+    ),
     CollectiveRow("reduce", "reduce", "tensor dst op group async_op group_dst"),
     CollectiveRow("barrier", "barrier", "group async_op device_ids", ""),
     CollectiveRow("monitored_barrier", "barrier", "group timeout wait_all_ranks", "", None),
@@ -67,9 +85,15 @@ FUNCTIONAL: tuple[CollectiveRow, ...] = (
     CollectiveRow("all_gather_single", "all_gather", "self gather_dim group tag", "self", None),
     CollectiveRow("all_gather_tensor_autograd", "all_gather", "self gather_dim group tag", "self", None),
     CollectiveRow("reduce_scatter_tensor", "reduce_scatter", "self reduceOp scatter_dim group tag", "self", None),
-    CollectiveRow("reduce_scatter_tensor_autograd", "reduce_scatter", "self reduceOp scatter_dim group tag", "self", None),
-    CollectiveRow("all_to_all_single", "all_to_all", "self output_split_sizes input_split_sizes group tag", "self", None),
-    CollectiveRow("all_to_all_single_autograd", "all_to_all", "self output_split_sizes input_split_sizes group tag", "self", None),
+    CollectiveRow(
+        "reduce_scatter_tensor_autograd", "reduce_scatter", "self reduceOp scatter_dim group tag", "self", None
+    ),
+    CollectiveRow(
+        "all_to_all_single", "all_to_all", "self output_split_sizes input_split_sizes group tag", "self", None
+    ),
+    CollectiveRow(
+        "all_to_all_single_autograd", "all_to_all", "self output_split_sizes input_split_sizes group tag", "self", None
+    ),
     CollectiveRow("broadcast", "broadcast", "self src group tag", "self", None),
     CollectiveRow("permute_tensor", "send", "self src_dst group tag", "self", None),
     CollectiveRow("all_reduce_coalesced", "all_reduce", "self reduceOp group tag", "self", None),
@@ -80,7 +104,9 @@ DIFFERENTIABLE: tuple[CollectiveRow, ...] = (
     CollectiveRow("all_gather", "all_gather", "tensor group", "tensor", None),
     CollectiveRow("reduce_scatter", "reduce_scatter", "output input_list op group", "output", None),
     CollectiveRow("all_to_all", "all_to_all", "output_tensor_list input_tensor_list group", "output_tensor_list", None),
-    CollectiveRow("all_to_all_single", "all_to_all", "output input output_split_sizes input_split_sizes group", "input", None),
+    CollectiveRow(
+        "all_to_all_single", "all_to_all", "output input output_split_sizes input_split_sizes group", "input", None
+    ),
     CollectiveRow("broadcast", "broadcast", "tensor src group", "tensor", None),
     CollectiveRow("gather", "gather", "tensor dst group", "tensor", None),
     CollectiveRow("scatter", "scatter", "tensors src group", "tensors", None),
@@ -122,7 +148,11 @@ def explicit(row: CollectiveRow) -> Callable[..., Value]:
         fill_output(interp, row, bound)
         if row.objects:
             event.data["blocking"] = True
-        return Opaque(WORK, {"event": event}, site.anchor) if event.data.get("async_op") is not False and row.async_default is not None else None
+        return (
+            Opaque(WORK, {"event": event}, site.anchor)
+            if event.data.get("async_op") is not False and row.async_default is not None
+            else None
+        )
 
     return call
 
@@ -144,7 +174,9 @@ def functional(row: CollectiveRow) -> Callable[..., Value]:
         if not isinstance(tensor, TensorValue):
             return interp.unknown(site.text, "unmodelled", site, hint="tensor")
         shape = tensor.shape if row.collective in ("all_reduce", "broadcast") else gathered(interp, row, tensor, bound)
-        return TensorValue(shape, tensor.dtype, tensor.device, requires_grad=tensor.requires_grad, attrs={"cgx.collective": event})
+        return TensorValue(
+            shape, tensor.dtype, tensor.device, requires_grad=tensor.requires_grad, attrs={"cgx.collective": event}
+        )
 
     return call
 

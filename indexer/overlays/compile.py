@@ -45,7 +45,9 @@ def mark(interp: Any, target: Value, site: Any, options: dict[str, Value]) -> Va
     interp.event("compute", site, author=AUTHOR, key="compile", value=target_name(target), target=target,
                  **{f"option_{name}": value for name, value in shown.items()})  # fmt: skip
     if shown.get("mode") in GRAPH_MODES:
-        interp.event("compute", site, author=AUTHOR, key="cuda_graphs", value=f'{target_name(target)}, by mode="{shown["mode"]}"')
+        interp.event(
+            "compute", site, author=AUTHOR, key="cuda_graphs", value=f'{target_name(target)}, by mode="{shown["mode"]}"'
+        )
     if isinstance(target, ModuleInstance):
         interp.trail.append(target.wrappers, ("torch.compile", site.anchor))
     elif isinstance(target, FunctionValue):

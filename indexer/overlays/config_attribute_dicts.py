@@ -16,6 +16,7 @@ from cgx.indexer.overlays.config_nodes import (
     merge_into,
     methods,
     raw,
+    subclass,
 )
 
 PACKAGES = ("easydict", "addict", "munch", "box", "ml_collections")
@@ -71,6 +72,7 @@ def _rows(interp: Any, site: Any, args: Args, kwargs: Kwargs) -> Value:
 ENTRIES: dict[str, Handler] = {
     **{flavour.qname: maker(flavour) for flavour in FLAVOURS},
     **{name: maker(flavour) for name, flavour in ALIASES.items()},
+    **{f"{flavour.qname}.__cgx_new__": subclass(flavour) for flavour in FLAVOURS},
     **{name: handler for flavour in FLAVOURS for name, handler in methods(flavour.qname).items()},
     **{f"{flavour.qname}.{name}": _to_dict for flavour in FLAVOURS for name in ("to_dict", "toDict", "as_dict")},
     "ml_collections.ConfigDict.update": _deep_update,

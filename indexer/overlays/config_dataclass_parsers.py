@@ -13,7 +13,7 @@ from cgx.indexer.interpreter.stdlib.arguments import PARSER
 from cgx.indexer.interpreter.stdlib.files_in_tree import missing, read_bytes
 from cgx.indexer.interpreter.stdlib.formats import parse_yaml
 from cgx.indexer.interpreter.stdlib.imports import make_plain
-from cgx.indexer.interpreter.stdlib.support import Args, Handler, Kwargs, items_of, text_of
+from cgx.indexer.interpreter.stdlib.support import Args, Handler, Kwargs, from_python, items_of, text_of
 from cgx.indexer.interpreter.values import (
     MISSING,
     ClassValue,
@@ -28,6 +28,7 @@ from cgx.indexer.interpreter.values import (
 )
 from cgx.indexer.overlays.annotation_types import Type
 from cgx.indexer.overlays.command_words import merge, take_apart
+from cgx.indexer.overlays.config_interpolation import load_text
 from cgx.indexer.overlays.typed_values import Field, Mismatch, fields_of, from_text, make_record, record_fields
 
 PACKAGES = ("simple_parsing", "pyrallis", "draccus")
@@ -92,10 +93,9 @@ def _hf(interp: Any, site: Any, args: Args, kwargs: Kwargs) -> Value:
     parser.attrs.update(ARGPARSE[PARSER](interp, site, [], {}).attrs)
     for cls in classes:
         fields = fields_of(interp, cls, site) if isinstance(cls, ClassValue) else None
-        if fields is None:
+        if fields is None or _has_outside_base(cls):
             parser.attrs["__unknown__"] = Unknown(site.text, "missing-module", site.anchor)
-        else:
-            add_fields(interp, site, parser, fields, nested=False)
+        add_fields(interp, site, parser, fields or [], nested=False)
     return parser
 
 
@@ -112,15 +112,24 @@ def _hf_parse(interp: Any, site: Any, args: Args, kwargs: Kwargs) -> Value:
     for cls in parser.attrs["dataclass_types"].items:
         if not isinstance(cls, ClassValue):
             # Its fields are not known, but what the line gives for it is.
-            apart = take_apart([word for word in rest.items if isinstance(word, str)])
-            options = {name: _loose(value) for name, value in apart.options.items() if not isinstance(value, dict)}
-            made.append(Opaque(cls.qname if isinstance(cls, External) else "dataclass", options, site.anchor))
+            options = _given_rest(rest)
+            made.append(
+                interp.call(cls, [], options, site)
+                if isinstance(cls, External)
+                else Opaque("dataclass", options, site.anchor)
+            )
             continue
         names = [item.name for item in record_fields(interp, cls, site)]
         used.update(names)
-        made.append(
-            interp.call(cls, [], {name: namespace.attrs[name] for name in names if name in namespace.attrs}, site)
+        instance = interp.call(
+            cls, [], {name: namespace.attrs[name] for name in names if name in namespace.attrs}, site
         )
+        if isinstance(instance, Instance) and _has_outside_base(cls):
+            for name, value in _from_base(interp, site, cls, _given_rest(rest)).items():
+                if name not in names:
+                    interp.trail.set_item(instance.attrs, name, value)
+            interp.trail.set(instance, "open", True)
+        made.append(instance)
     left = {name: value for name, value in namespace.attrs.items() if name not in used}
     if left:
         made.append(make_plain("argparse.Namespace", left, site))
@@ -129,12 +138,38 @@ def _hf_parse(interp: Any, site: Any, args: Args, kwargs: Kwargs) -> Value:
     return tuple(made)
 
 
+def _has_outside_base(cls: Value) -> bool:
+    """A field may come from a base whose source is not there (``transformers.TrainingArguments``)."""
+    return isinstance(cls, ClassValue) and any(
+        isinstance(base, External) and base.qname not in PLAIN_BASES for base in cls.mro
+    )
+
+
+def _from_base(interp: Any, site: Any, cls: ClassValue, given: dict[str, Value]) -> dict[str, Value]:
+    """What a modelled base makes of the words: its defaults under them."""
+    for base in cls.mro:
+        if isinstance(base, External) and base.qname not in PLAIN_BASES:
+            made = interp.call(base, [], given, site)
+            if isinstance(made, Opaque):
+                return {**made.attrs, **given}
+    return given
+
+
+def _given_rest(rest: Value) -> dict[str, Value]:
+    """What the words give beyond the known fields."""
+    apart = take_apart([word for word in rest.items if isinstance(word, str)])
+    return {name: _loose(value) for name, value in apart.options.items() if not isinstance(value, dict)}
+
+
+PLAIN_BASES = frozenset({"object", "abc.ABC", "typing.Generic"})
+
+
 def _loose(value: Value) -> Value:
     text = text_of(value)
     if text is None:
         return value
     try:
-        return parse_yaml(text)
+        return from_python(load_text(text))
     except yaml.YAMLError:
         return text
 

@@ -11,7 +11,17 @@ from dataclasses import dataclass
 from typing import Any
 
 from cgx.indexer.interpreter.stdlib.support import Args, Handler, Kwargs, derived, from_python, lift, several
-from cgx.indexer.interpreter.values import MISSING, DictValue, Instance, ListValue, Opaque, SetValue, Unknown, Value
+from cgx.indexer.interpreter.values import (
+    MISSING,
+    ClassValue,
+    DictValue,
+    Instance,
+    ListValue,
+    Opaque,
+    SetValue,
+    Unknown,
+    Value,
+)
 from cgx.model.anchors import Anchor
 
 ITEMS, INFO = "__items__", "__info__"
@@ -59,11 +69,18 @@ def inside(node: Opaque, value: Any) -> Value:
     if isinstance(value, DictValue | dict):
         return make_node(flavour, value, node.anchor, node)
     if is_node(value):
-        return make_node(flavour, value.attrs[ITEMS], value.anchor, node, value.attrs[INFO].cls)
+        return like(value, make_node(flavour, value.attrs[ITEMS], value.anchor, node, value.attrs[INFO].cls))
     if isinstance(value, ListValue | list):
         items = value.items if isinstance(value, ListValue) else value
         return ListValue([inside(node, item) for item in items], isinstance(value, ListValue) and value.open)
     return from_python(value)
+
+
+def like(original: Opaque, copy: Opaque) -> Opaque:
+    """A copy is of the original's class."""
+    if "__bases__" in original.attrs:
+        copy.attrs["__bases__"] = original.attrs["__bases__"]
+    return copy
 
 
 def raw(value: Value) -> Any:
@@ -255,7 +272,7 @@ def _update(interp: Any, site: Any, args: Args, kwargs: Kwargs) -> Value:
 
 def _copy(interp: Any, site: Any, args: Args, kwargs: Kwargs) -> Value:
     info = args[0].attrs[INFO]
-    return make_node(info.flavour, args[0].attrs[ITEMS], site.anchor, info.parent, info.cls)
+    return like(args[0], make_node(info.flavour, args[0].attrs[ITEMS], site.anchor, info.parent, info.cls))
 
 
 def _equal(interp: Any, site: Any, args: Args, kwargs: Kwargs) -> Value:
@@ -276,6 +293,9 @@ def _listed(choose: Callable[[Any, Value], Value]) -> Handler:
 _KEYS = _listed(lambda key, value: key)
 
 METHODS: dict[str, Handler] = {
+    "__call__": lambda interp, site, args, kwargs: interp.raise_(
+        "TypeError", f"{args[0].qname} object is not callable", site
+    ),
     "__getattr__": _getattr,
     "__hasattr__": _hasattr,
     "__setattr__": _set,
@@ -303,6 +323,23 @@ METHODS: dict[str, Handler] = {
 def methods(qname: str) -> dict[str, Handler]:
     """The handlers of a node class under its name."""
     return {f"{qname}.{name}": handler for name, handler in METHODS.items()}
+
+
+def subclass(flavour: Flavour) -> Handler:
+    """An instance of a class of the source that derives from a node class: a node that knows its class by name.
+
+    A subclass with a constructor of its own stays a plain instance.
+    """
+
+    def call(interp: Any, site: Any, args: Args, kwargs: Kwargs) -> Value:
+        cls = args[0]
+        if "__init__" in cls.namespace:
+            return NotImplemented
+        node = maker(flavour)(interp, site, args[1:], {key: value for key, value in kwargs.items() if key != "*"})
+        node.attrs["__bases__"] = (flavour.qname, *(base.qname for base in cls.mro if isinstance(base, ClassValue)))
+        return node
+
+    return call
 
 
 def maker(flavour: Flavour) -> Handler:

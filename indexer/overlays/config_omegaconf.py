@@ -101,7 +101,8 @@ def dotlist(interp: Any, words: list[Value], site: Any) -> Value:
 
 
 def _create(interp: Any, site: Any, args: Args, kwargs: Kwargs) -> Value:
-    return to_node(interp, args[0] if args else kwargs.get("obj", DictValue()), site)
+    given = args[0] if args else kwargs.get("obj", kwargs.get("content", DictValue()))
+    return to_node(interp, DictValue() if given is None else given, site)
 
 
 def _load(interp: Any, site: Any, args: Args, kwargs: Kwargs) -> Value:

@@ -11,7 +11,18 @@ import yaml
 from cgx.errors import UserError
 from cgx.indexer.interpreter.stdlib.files_in_tree import missing, read_bytes
 from cgx.indexer.interpreter.stdlib.formats import parse_yaml
-from cgx.indexer.interpreter.stdlib.support import Args, Handler, Kwargs, constant, first, items_of, nothing, text_of
+from cgx.indexer.interpreter.stdlib.support import (
+    Args,
+    Handler,
+    Kwargs,
+    NotPlain,
+    constant,
+    first,
+    items_of,
+    nothing,
+    text_of,
+    to_python,
+)
 from cgx.indexer.interpreter.values import ListValue, Opaque, Unknown, Value
 from cgx.indexer.overlays.config_nodes import (
     ITEMS,
@@ -19,11 +30,13 @@ from cgx.indexer.overlays.config_nodes import (
     container,
     inside,
     is_node,
+    like,
     make_node,
     maker,
     merge_into,
     methods,
     raw,
+    subclass,
 )
 
 PACKAGES = ("yacs",)
@@ -142,8 +155,23 @@ def _load_cfg(interp: Any, site: Any, args: Args, kwargs: Kwargs) -> Value:
     return missing(site, args[-1])
 
 
+def _dump(interp: Any, site: Any, args: Args, kwargs: Kwargs) -> Value:
+    """The tree as YAML text, where all of it is known."""
+    try:
+        return yaml.safe_dump(_listed(to_python(container(interp, args[0], site))))
+    except (NotPlain, yaml.YAMLError):
+        return Unknown(site.text, "unsupported", site.anchor, "str")
+
+
+def _listed(value: Any) -> Any:
+    """Tuples as lists, as yacs dumps them."""
+    if isinstance(value, dict):
+        return {key: _listed(item) for key, item in value.items()}
+    return [_listed(item) for item in value] if isinstance(value, tuple | list) else value
+
+
 def _clone(interp: Any, site: Any, args: Args, kwargs: Kwargs) -> Value:
-    return make_node(FLAVOUR, raw(args[0]), site.anchor)
+    return like(args[0], make_node(FLAVOUR, raw(args[0]), site.anchor))
 
 
 def _base_file(interp: Any, site: Any, args: Args, kwargs: Kwargs) -> Value:
@@ -165,13 +193,14 @@ _OWN: dict[str, Handler] = {
     "is_new_allowed": constant(True),
     "register_renamed_key": nothing,
     "register_deprecated_key": nothing,
-    "dump": lambda interp, site, args, kwargs: Unknown(site.text, "unsupported", site.anchor, "str"),
+    "dump": _dump,
 }
 NAMES = (NODE, "yacs.config.load_cfg", "fvcore.common.config.CfgNode", "iopath.common.CfgNode")
 
 ENTRIES: dict[str, Handler] = {
     **dict.fromkeys((NODE, "fvcore.common.config.CfgNode"), maker(FLAVOUR)),
     **methods(NODE),
+    **{f"{name}.__cgx_new__": subclass(FLAVOUR) for name in (NODE, "fvcore.common.config.CfgNode")},
     **{f"{NODE}.{name}": handler for name, handler in _OWN.items()},
     "yacs.config.load_cfg": _load_cfg,
     "yacs.config._assert_with_logging": first,

@@ -108,7 +108,9 @@ def stream_method(what: str) -> Any:
 
 def wait_host(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
     """``stream.synchronize()``, ``event.synchronize()``: the host waits."""
-    interp.event("sync", site, author=AUTHOR, sync="synchronize", what=f"{receiver_text(site)}.synchronize()", of=args[0])
+    interp.event(
+        "sync", site, author=AUTHOR, sync="synchronize", what=f"{receiver_text(site)}.synchronize()", of=args[0]
+    )
     return None
 
 
@@ -159,12 +161,20 @@ for _place in PLACES:
         f"{_place}.init": nothing,
         f"{_place}.set_per_process_memory_fraction": nothing,
     }
-    for _name in ("max_memory_allocated", "memory_allocated", "max_memory_reserved", "memory_reserved", "max_memory_cached"):
+    for _name in (
+        "max_memory_allocated",
+        "memory_allocated",
+        "max_memory_reserved",
+        "memory_reserved",
+        "max_memory_cached",
+    ):
         ENTRIES[f"{_place}.{_name}"] = memory
 ENTRIES |= {
     "torch.accelerator.current_accelerator": current,
     "torch.get_device_module": device_module,
-    "torch._utils._get_available_device_type": lambda interp, site, args, kwargs: "cuda" if available(interp, site, args, kwargs) else None,
+    "torch._utils._get_available_device_type": lambda interp, site, args, kwargs: (
+        "cuda" if available(interp, site, args, kwargs) else None
+    ),
     "torch._utils._get_device_module": device_module,
     "torch.Stream": stream,
     "torch.Event": event,

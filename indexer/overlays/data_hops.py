@@ -24,7 +24,9 @@ def first_statement(function: Value) -> Anchor | None:
     if found is None:
         return None
     for node in found.node.body if isinstance(found.node.body, list) else []:
-        if not isinstance(node, ast.Delete | ast.Pass) and not (isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)):
+        if not isinstance(node, ast.Delete | ast.Pass) and not (
+            isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
+        ):
             return Anchor(found.path, found.symbol, node.lineno)
     return Anchor(found.path, found.symbol, found.node.lineno)
 
@@ -63,11 +65,25 @@ def dataset_hops(dataset: Value, fallback: Anchor | None) -> list[dict[str, Any]
         if isinstance(chosen, Opaque):
             rows.append({"hop": "transform", "by": chosen.qname, "anchor": chosen.anchor or dataset.anchor or fallback})
         elif chosen is not None:
-            rows.append({"hop": "transform", "by": getattr(chosen, "qname", "transform"), "anchor": function_anchor(chosen) or dataset.anchor or fallback})
+            rows.append(
+                {
+                    "hop": "transform",
+                    "by": getattr(chosen, "qname", "transform"),
+                    "anchor": function_anchor(chosen) or dataset.anchor or fallback,
+                }
+            )
         return rows
     if isinstance(dataset, Instance):
         method = dataset.cls.lookup("__getitem__")
         method = method if method is not MISSING else dataset.cls.lookup("__iter__")
         name = getattr(getattr(method, "func", method), "name", "__getitem__")
-        return [{"hop": "read", "by": f"{dataset.cls.qname}.{name}", "anchor": function_anchor(method) or dataset.constructed_at or fallback}]
-    return [{"hop": "read", "by": type(dataset).__name__.lower() if dataset is not None else "data set", "anchor": fallback}]
+        return [
+            {
+                "hop": "read",
+                "by": f"{dataset.cls.qname}.{name}",
+                "anchor": function_anchor(method) or dataset.constructed_at or fallback,
+            }
+        ]
+    return [
+        {"hop": "read", "by": type(dataset).__name__.lower() if dataset is not None else "data set", "anchor": fallback}
+    ]

@@ -42,7 +42,16 @@ def initialise(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Valu
     """``super().__init__(dataset, ...)`` in a subclass: what a loader of its own would be is kept on the instance."""
     loader = construct(interp, site, args[1:], kwargs)
     interp.trail.set_item(args[0].attrs, INNER, loader)
-    for name in ("dataset", "batch_size", "num_workers", "pin_memory", "drop_last", "collate_fn", "sampler", "batch_sampler"):
+    for name in (
+        "dataset",
+        "batch_size",
+        "num_workers",
+        "pin_memory",
+        "drop_last",
+        "collate_fn",
+        "sampler",
+        "batch_sampler",
+    ):
         interp.trail.set_item(args[0].attrs, name, loader.attrs.get(name))
     return None
 
@@ -63,7 +72,9 @@ def iterate(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value])
     if not isinstance(loader, Opaque):
         return loader  # an iterator already
     workers = workers_of(loader)
-    scope = ScopeNode(anchor=site.anchor, text=site.text, qname=WORKER, data={"workers": workers, "loader": loader.anchor})
+    scope = ScopeNode(
+        anchor=site.anchor, text=site.text, qname=WORKER, data={"workers": workers, "loader": loader.anchor}
+    )
     with interp.inside(scope):
         batch = one_batch(interp, loader, site)
     loader.attrs["cgx.seen"] = events_inside(scope)
@@ -72,7 +83,9 @@ def iterate(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value])
         pinned(batch)
     interp.emit(fetch_event(loader, site, opened=True))
     found = Sequence(batch, length(interp, site, [loader], {}), ITERATOR, site.anchor, {"loader": loader})
-    found.attrs["on_next"] = Native(f"{LOADER}.__next__", lambda interp, at, args, kwargs: advance(interp, at, [found], {}))
+    found.attrs["on_next"] = Native(
+        f"{LOADER}.__next__", lambda interp, at, args, kwargs: advance(interp, at, [found], {})
+    )
     return found
 
 
@@ -147,7 +160,9 @@ def length(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) 
     sampler = loader.attrs.get("cgx.sampler")
     samples = sized(interp, sampler if sampler is not None else loader.attrs.get("dataset"), site)
     if not isinstance(samples, int):
-        return interp.unknown(site.text if site.text.startswith("len(") else f"len({loader.name or 'loader'})", "data", site, hint="int")
+        return interp.unknown(
+            site.text if site.text.startswith("len(") else f"len({loader.name or 'loader'})", "data", site, hint="int"
+        )
     shards = loader.attrs.get("cgx.shards", 1)
     if isinstance(shards, int) and shards > 1:
         samples = math.ceil(samples / shards)
@@ -231,6 +246,7 @@ ENTRIES: dict[str, Any] = {
 STATEFUL = "torchdata.stateful_dataloader.StatefulDataLoader"
 BASES: dict[str, tuple[str, ...]] = {STATEFUL: (LOADER,), "torch.utils.data.dataloader.DataLoader": (LOADER,)}
 SIGNATURES: dict[str, str] = {
-    name: f"{SIGNATURE} prefetch_factor persistent_workers pin_memory_device in_order" for name in (LOADER, f"{LOADER}.__init__")
+    name: f"{SIGNATURE} prefetch_factor persistent_workers pin_memory_device in_order"
+    for name in (LOADER, f"{LOADER}.__init__")
 }
 SIGNATURES |= {name: f"{SIGNATURES[LOADER]} snapshot_every_n_steps" for name in (STATEFUL, f"{STATEFUL}.__init__")}

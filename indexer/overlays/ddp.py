@@ -31,7 +31,12 @@ def construct(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value
     target = inner(module)
     group = bound.get("process_group")
     if flag(bound.get("init_sync"), True) is not False and interp.world.size != 1:
-        common: dict[str, Any] = {"issued_by": "DistributedDataParallel", "blocking": True, "parallelism": "data", "group_value": group}
+        common: dict[str, Any] = {
+            "issued_by": "DistributedDataParallel",
+            "blocking": True,
+            "parallelism": "data",
+            "group_value": group,
+        }
         interp.event("collective", site, author=AUTHOR, collective="all_gather", what="parameter shapes", **common)
         interp.event("collective", site, author=AUTHOR, collective="broadcast", what="parameters and buffers", **common)
     if isinstance(target, ModuleInstance):
@@ -41,7 +46,12 @@ def construct(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value
         "wrap", site, author=AUTHOR, wrapper="DistributedDataParallel", module=target if isinstance(target, ModuleInstance) else None,
         broadcast_buffers=bool(buffers), static_graph=flag(bound.get("static_graph"), False), group_value=group,
     )  # fmt: skip
-    attrs: dict[str, Value] = {"module": module, "require_backward_grad_sync": True, "require_forward_param_sync": True, "device_ids": bound.get("device_ids")}
+    attrs: dict[str, Value] = {
+        "module": module,
+        "require_backward_grad_sync": True,
+        "require_forward_param_sync": True,
+        "device_ids": bound.get("device_ids"),
+    }
     return Opaque(DDP, attrs, site.anchor)
 
 
@@ -51,8 +61,21 @@ def set_attribute(interp: Any, site: Any, args: list[Value], kwargs: dict[str, V
     interp.trail.set_item(proxy.attrs, name, value)
     if name == "require_backward_grad_sync":
         node = site.node
-        text = unparse(node.value) if isinstance(node, ast.Assign | ast.AnnAssign) and node.value is not None else str(value)
-        interp.event("compute", site, author=AUTHOR, key="grad_sync", value=f"only where {text}", guard=text, known=flag(value), module=inner(proxy))
+        text = (
+            unparse(node.value)
+            if isinstance(node, ast.Assign | ast.AnnAssign) and node.value is not None
+            else str(value)
+        )
+        interp.event(
+            "compute",
+            site,
+            author=AUTHOR,
+            key="grad_sync",
+            value=f"only where {text}",
+            guard=text,
+            known=flag(value),
+            module=inner(proxy),
+        )
     return None
 
 
@@ -63,7 +86,9 @@ def no_sync(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value])
 
 
 def comm_hook(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
-    interp.event("compute", site, author=AUTHOR, key="grad_sync", value=f"communication hook {site.text}", module=inner(args[0]))
+    interp.event(
+        "compute", site, author=AUTHOR, key="grad_sync", value=f"communication hook {site.text}", module=inner(args[0])
+    )
     return None
 
 
@@ -73,7 +98,13 @@ def data_parallel(interp: Any, site: Any, args: list[Value], kwargs: dict[str, V
     target = inner(module)
     if isinstance(target, ModuleInstance):
         interp.trail.append(target.wrappers, ("DataParallel", site.anchor))
-    interp.event("wrap", site, author=AUTHOR, wrapper="DataParallel", module=target if isinstance(target, ModuleInstance) else None)
+    interp.event(
+        "wrap",
+        site,
+        author=AUTHOR,
+        wrapper="DataParallel",
+        module=target if isinstance(target, ModuleInstance) else None,
+    )
     return Opaque(DP, {"module": module}, site.anchor)
 
 

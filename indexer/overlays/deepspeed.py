@@ -32,7 +32,14 @@ SIGNATURE = (
     "args model optimizer model_parameters training_data lr_scheduler distributed_port mpu dist_init_required collate_fn config "
     "mesh_param config_params"
 )
-OPTIMIZERS = {"Adam": "FusedAdam", "AdamW": "FusedAdam", "OneBitAdam": "OnebitAdam", "Lamb": "FusedLamb", "Lion": "FusedLion", "Muon": "Muon"}
+OPTIMIZERS = {
+    "Adam": "FusedAdam",
+    "AdamW": "FusedAdam",
+    "OneBitAdam": "OnebitAdam",
+    "Lamb": "FusedLamb",
+    "Lion": "FusedLion",
+    "Muon": "Muon",
+}
 MAX_CONFIG = 1_000_000  # bytes of a configuration file that are read
 
 
@@ -131,7 +138,16 @@ def wrap(interp: Any, module: Value, config: dict[str, Any], stage: Any, site: A
     sends = {0: (("backward", "all_reduce"),), 1: (("backward", "reduce_scatter"), ("optimizer", "all_gather")),
              2: (("backward", "reduce_scatter"), ("optimizer", "all_gather")),
              3: (("forward", "all_gather"), ("backward", "all_gather"), ("backward", "reduce_scatter"))}.get(stage, ())  # fmt: skip
-    interp.event("wrap", site, author=AUTHOR, wrapper="DeepSpeedEngine", module=module, sends=sends, blocking=not overlap, parallelism="data")
+    interp.event(
+        "wrap",
+        site,
+        author=AUTHOR,
+        wrapper="DeepSpeedEngine",
+        module=module,
+        sends=sends,
+        blocking=not overlap,
+        parallelism="data",
+    )
 
 
 def call(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
@@ -151,7 +167,9 @@ def step(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) ->
     if steps == 1:
         taken(interp, engine, site)
     else:
-        with interp.inside(BranchNode(site.anchor, "is_gradient_accumulation_boundary()", period=("micro-step", steps), decided=True)):
+        with interp.inside(
+            BranchNode(site.anchor, "is_gradient_accumulation_boundary()", period=("micro-step", steps), decided=True)
+        ):
             taken(interp, engine, site)
     return None
 

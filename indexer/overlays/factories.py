@@ -21,7 +21,9 @@ def from_data(qname: str) -> Any:
                 copy(interp, data, kwargs["device"], False, site, what=site.text)
             return result
         for _ in [tensor for tensor in tensors_in(data) if on_device(tensor)]:
-            interp.event("sync", site, author=AUTHOR, sync="conversion", what=argument_text(site, 0, "data") or site.text)
+            interp.event(
+                "sync", site, author=AUTHOR, sync="conversion", what=argument_text(site, 0, "data") or site.text
+            )
         pinned = flag(kwargs.get("pin_memory"), False)
         if pinned:
             interp.event("data", site, author=AUTHOR, hop="pin", by=f"{qname}(pin_memory=True)", workers=0, asynchronous=False,

@@ -44,7 +44,11 @@ def precision_event(interp: Any, chosen: Value, site: Any) -> None:
 def fully_shard(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
     """``fully_shard(module or list, mesh=..., reshard_after_forward=..., mp_policy=...)``: in place."""
     module = args[0] if args else kwargs.get("module")
-    held = [one for one in (items_of(module) or []) if isinstance(one, ModuleInstance)] if not isinstance(module, ModuleInstance) else [module]
+    held = (
+        [one for one in (items_of(module) or []) if isinstance(one, ModuleInstance)]
+        if not isinstance(module, ModuleInstance)
+        else [module]
+    )
     mesh = kwargs.get("mesh")
     interp.event(
         "wrap", site, author=AUTHOR, wrapper="fully_shard", module=held[0] if held else None, modules=held,
@@ -77,7 +81,15 @@ def setter(key: str) -> Any:
             return NotImplemented
         value = args[1] if len(args) > 1 else next(iter(kwargs.values()), None)
         if key == "grad_sync":
-            interp.event("compute", site, author=AUTHOR, key="grad_sync", value=site.text, known=flag(value), module=inner(args[0]))
+            interp.event(
+                "compute",
+                site,
+                author=AUTHOR,
+                key="grad_sync",
+                value=site.text,
+                known=flag(value),
+                module=inner(args[0]),
+            )
         elif key == "prefetch":
             interp.event("overlap", site, author=AUTHOR, what="all_gather of the next units' parameters", with_="compute of this unit",
                          mechanism="prefetched all_gather", stream="all-gather stream")  # fmt: skip
@@ -103,7 +115,11 @@ def is_kind(module: ModuleInstance, cls: Value) -> bool:
 
 def wrap(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
     """``FullyShardedDataParallel(module, ...)``: a proxy, with one unit for the module and one for each that the policy picks."""
-    bound = bind("module process_group sharding_strategy cpu_offload auto_wrap_policy backward_prefetch mixed_precision", args, kwargs)
+    bound = bind(
+        "module process_group sharding_strategy cpu_offload auto_wrap_policy backward_prefetch mixed_precision",
+        args,
+        kwargs,
+    )
     module = inner(bound.get("module"))
     strategy = getattr(bound.get("sharding_strategy"), "qname", "").rpartition(".")[2] or "FULL_SHARD"
     if isinstance(module, ModuleInstance):
@@ -151,7 +167,9 @@ ENTRIES: dict[str, Any] = {
     "torch.distributed._composable.fully_shard": fully_shard,
     f"{_F}._fully_shard.fully_shard": fully_shard,
     POLICY: policy("param_dtype reduce_dtype output_dtype cast_forward_inputs"),
-    "torch.distributed._composable.fsdp.MixedPrecisionPolicy": policy("param_dtype reduce_dtype output_dtype cast_forward_inputs"),
+    "torch.distributed._composable.fsdp.MixedPrecisionPolicy": policy(
+        "param_dtype reduce_dtype output_dtype cast_forward_inputs"
+    ),
     f"{_F}.MixedPrecision": policy("param_dtype reduce_dtype buffer_dtype keep_low_precision_grads"),
     f"{_F}.CPUOffloadPolicy": policy("pin_memory"),
     f"{_F}.CPUOffload": policy("offload_params"),

@@ -65,7 +65,9 @@ def element_of(interp: Any, node: Value, site: Any) -> Value:
         return interp.attempt(lambda: interp.call(function, [before, *extra], {}, site))
     if op == "batch":
         size = node.attrs.get("batch_size")
-        rows = ListValue([before] * (size if isinstance(size, int) and size <= 4 else 1), open=not isinstance(size, int) or size > 4)
+        rows = ListValue(
+            [before] * (size if isinstance(size, int) and size <= 4 else 1), open=not isinstance(size, int) or size > 4
+        )
         return interp.attempt(lambda: interp.call(function, [rows], {}, site)) if function is not None else rows
     if op == "pack":
         return packed(node)
@@ -76,7 +78,11 @@ def element_of_source(interp: Any, node: Instance, site: Any) -> Value:
     if node.cls.lookup("__iter__") is not MISSING:
         iterator = interp.call(interp.getattr(node, "__iter__", site), [], {}, site)
         return interp.attempt(lambda: interp.next(iterator, site))
-    return interp.attempt(lambda: interp.call(interp.getattr(node, "__getitem__", site), [interp.unknown("index", "data", site, hint="int")], {}, site))
+    return interp.attempt(
+        lambda: interp.call(
+            interp.getattr(node, "__getitem__", site), [interp.unknown("index", "data", site, hint="int")], {}, site
+        )
+    )
 
 
 def packed(node: Opaque) -> Value:
@@ -87,7 +93,9 @@ def packed(node: Opaque) -> Value:
     items: dict[Any, Value] = {}
     for key, length in lengths.items.items():
         for name in (key, f"{key}_segment_ids", f"{key}_positions"):
-            items.setdefault(name, TensorValue((length if isinstance(length, int) else None,), "int64", "cpu", library="numpy"))
+            items.setdefault(
+                name, TensorValue((length if isinstance(length, int) else None,), "int64", "cpu", library="numpy")
+            )
     return DictValue(items)
 
 
@@ -106,9 +114,17 @@ def hops(node: Opaque, inside: list[dict[str, Any]]) -> list[dict[str, Any]]:
     for step in chain(node):
         op, function = step.attrs["cgx.op"], step.attrs.get("fn")
         if op in ("map", "random_map") and function_anchor(function) is not None:
-            rows.append({"hop": "transform", "by": getattr(function, "qname", "") or "map", "anchor": first_statement(function)})
+            rows.append(
+                {"hop": "transform", "by": getattr(function, "qname", "") or "map", "anchor": first_statement(function)}
+            )
         elif op == "pack":
-            rows.append({"hop": "transform", "by": step.qname if step.qname not in (ITER, MAP) else "packing", "anchor": step.anchor})
+            rows.append(
+                {
+                    "hop": "transform",
+                    "by": step.qname if step.qname not in (ITER, MAP) else "packing",
+                    "anchor": step.anchor,
+                }
+            )
         elif op == "shuffle":
             rows.append({"hop": "sample", "by": "shuffle", "anchor": step.anchor})
         elif op == "batch":
@@ -128,16 +144,27 @@ def iterate(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value])
     scope = ScopeNode(anchor=site.anchor, text=site.text, qname=WORKER, data={"workers": workers})
     with interp.inside(scope):
         element = element_of(interp, node, site)
-    rows = [{**row, "workers": workers, "asynchronous": bool(ahead), "blocks_step": not ahead} for row in hops(node, events_inside(scope))]
+    rows = [
+        {**row, "workers": workers, "asynchronous": bool(ahead), "blocks_step": not ahead}
+        for row in hops(node, events_inside(scope))
+    ]
     mechanism = "prefetch thread" if ahead and ahead[-1].attrs["cgx.op"] == "thread" else "worker processes"
-    data = {"loader": node, "hops": rows, "workers": workers, "mechanism": mechanism, "prefetch": ahead[-1].anchor if ahead else None}
+    data = {
+        "loader": node,
+        "hops": rows,
+        "workers": workers,
+        "mechanism": mechanism,
+        "prefetch": ahead[-1].anchor if ahead else None,
+    }
 
     def advance(i: Any, at: Any, a: list[Value], k: dict[str, Value]) -> Value:
         i.emit(Event(at.anchor, at.text, kind="fetch", author=AUTHOR, data=dict(data)))
         return element
 
     length = interp.unknown("len(dataset)", "data", site, hint="int")
-    return Sequence(element, length, ITERATOR, site.anchor, {"loader": node, "on_next": Native(f"{ITERATOR}.__next__", advance)})
+    return Sequence(
+        element, length, ITERATOR, site.anchor, {"loader": node, "on_next": Native(f"{ITERATOR}.__next__", advance)}
+    )
 
 
 def nothing(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
@@ -166,7 +193,9 @@ for _kind in (ITER, MAP):
     ENTRIES[f"{_kind}.__len__"] = size
 for _prefix in PREFIXES:
     ENTRIES[f"{_prefix}.MapDataset.source"] = source
-    ENTRIES[f"{_prefix}.MapDataset.mix"] = ENTRIES[f"{_prefix}.MapDataset.concatenate"] = added("mix", MAP, "parent weights")
+    ENTRIES[f"{_prefix}.MapDataset.mix"] = ENTRIES[f"{_prefix}.MapDataset.concatenate"] = added(
+        "mix", MAP, "parent weights"
+    )
     ENTRIES[f"{_prefix}.IterDataset.mix"] = added("mix", ITER, "parent weights")
     ENTRIES[f"{_prefix}.ReadOptions"] = options
     ENTRIES[f"{_prefix}.DatasetIterator.__init__"] = nothing

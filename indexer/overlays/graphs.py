@@ -20,7 +20,14 @@ def graph(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -
 def capture(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
     """``with torch.cuda.graph(g):`` waits for the device, then records what is issued inside."""
     interp.event("compute", site, author=AUTHOR, key="cuda_graphs", value="capture")
-    interp.event("sync", site, author=AUTHOR, sync="synchronize", what="entering torch.cuda.graph synchronises the device", internal=True)
+    interp.event(
+        "sync",
+        site,
+        author=AUTHOR,
+        sync="synchronize",
+        what="entering torch.cuda.graph synchronises the device",
+        internal=True,
+    )
     return scopes.enter(interp, site, args, kwargs)
 
 

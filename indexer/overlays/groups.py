@@ -17,7 +17,23 @@ PURPOSES: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("expert", ("ep", "expert", "experts", "moe", "etp")),
     ("sequence", ("cp", "sp", "sequence", "context", "ulysses", "seq")),
     ("tensor", ("tp", "tensor", "mp", "model", "mdl")),
-    ("data", ("dp", "data", "fsdp", "ddp", "hsdp", "batch", "replicate", "shard", "loss", "dp_replicate", "dp_shard", "zero")),
+    (
+        "data",
+        (
+            "dp",
+            "data",
+            "fsdp",
+            "ddp",
+            "hsdp",
+            "batch",
+            "replicate",
+            "shard",
+            "loss",
+            "dp_replicate",
+            "dp_shard",
+            "zero",
+        ),
+    ),
 )
 
 
@@ -123,7 +139,11 @@ def mesh(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) ->
 def make_mesh(shape: Value, names: Value, site: Any) -> Opaque:
     sizes, labels = items_of(shape), items_of(names) if names is not None else None
     label = "_".join(item for item in labels or [] if isinstance(item, str))
-    attrs: dict[str, Value] = {"shape": tuple(sizes or ()), "mesh_dim_names": tuple(labels) if labels else None, "cgx.parallelism": purpose(label)}
+    attrs: dict[str, Value] = {
+        "shape": tuple(sizes or ()),
+        "mesh_dim_names": tuple(labels) if labels else None,
+        "cgx.parallelism": purpose(label),
+    }
     attrs["ndim"] = len(sizes or ())
     return Opaque(MESH, attrs, site.anchor)
 
@@ -136,7 +156,11 @@ def mesh_item(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value
     if not all(isinstance(one, str) for one in keys):
         return interp.unknown(site.text, "unmodelled", site)
     picked = tuple(sizes[names.index(one)] if one in names and names.index(one) < len(sizes) else None for one in keys)
-    return Opaque(MESH, {"shape": picked, "mesh_dim_names": tuple(keys), "ndim": len(keys), "cgx.parallelism": purpose(" ".join(keys))}, site.anchor)
+    return Opaque(
+        MESH,
+        {"shape": picked, "mesh_dim_names": tuple(keys), "ndim": len(keys), "cgx.parallelism": purpose(" ".join(keys))},
+        site.anchor,
+    )
 
 
 def mesh_size(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
@@ -168,7 +192,16 @@ def mesh_flatten(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Va
     name = kwargs.get("mesh_dim_name", args[1] if len(args) > 1 else "")
     size = mesh_size(interp, site, args[:1], {})
     label = name if isinstance(name, str) else ""
-    return Opaque(MESH, {"shape": (size,), "mesh_dim_names": (label,), "ndim": 1, "cgx.parallelism": purpose(label) or group_purpose(args[0])}, site.anchor)
+    return Opaque(
+        MESH,
+        {
+            "shape": (size,),
+            "mesh_dim_names": (label,),
+            "ndim": 1,
+            "cgx.parallelism": purpose(label) or group_purpose(args[0]),
+        },
+        site.anchor,
+    )
 
 
 def mesh_unflatten(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
@@ -232,10 +265,20 @@ ENTRIES: dict[str, Any] = {
     f"{GROUP}.size": group_size,
     f"{GROUP}.rank": get_rank,
 }
-for _name in ("init_process_group", "destroy_process_group", "is_initialized", "get_rank", "get_world_size", "new_group", "get_backend"):
+for _name in (
+    "init_process_group",
+    "destroy_process_group",
+    "is_initialized",
+    "get_rank",
+    "get_world_size",
+    "new_group",
+    "get_backend",
+):
     ENTRIES[f"{_D}.distributed_c10d.{_name}"] = ENTRIES[f"{_D}.{_name}"]
 MAKERS: dict[str, Any] = {
-    f"{_D}.Backend.default_device_backend_map": lambda interp: DictValue({"cpu": "gloo", "cuda": "nccl", "xpu": "xccl", "mps": "gloo"}),
+    f"{_D}.Backend.default_device_backend_map": lambda interp: DictValue(
+        {"cpu": "gloo", "cuda": "nccl", "xpu": "xccl", "mps": "gloo"}
+    ),
 }
 BASES: dict[str, tuple[str, ...]] = {}
 __all__ = ["BASES", "ENTRIES", "GROUP", "MESH", "group_purpose", "purpose"]

@@ -21,7 +21,11 @@ def load(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) ->
     streaming = flag(bound.get("streaming"), False)
     qname = STREAM if streaming else DATASET
     reader = "datasets.IterableDataset (streaming)" if streaming else "datasets.Dataset (memory-mapped Arrow)"
-    attrs: dict[str, Value] = {"cgx.element": element, "cgx.hops": [{"hop": "read", "by": reader}], "name": bound.get("path")}
+    attrs: dict[str, Value] = {
+        "cgx.element": element,
+        "cgx.hops": [{"hop": "read", "by": reader}],
+        "name": bound.get("path"),
+    }
     if bound.get("split") is not None:
         return Opaque(qname, attrs, site.anchor)
     return Opaque("datasets.DatasetDict", {**attrs, "cgx.kind": qname}, site.anchor)
@@ -69,13 +73,17 @@ def iterate(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value])
         return element(i, at)
 
     count = interp.unknown(f"len({held.name or 'dataset'})", "data", site, hint="int")
-    return Sequence(element(interp, site), count, "datasets.iterator", site.anchor, {"on_next": Native("datasets.iterator.__next__", advance)})
+    return Sequence(
+        element(interp, site),
+        count,
+        "datasets.iterator",
+        site.anchor,
+        {"on_next": Native("datasets.iterator.__next__", advance)},
+    )
 
 
 def length(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
     return interp.unknown(site.text, "data", site, hint="int")
-
-
 
 
 def web(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
@@ -86,7 +94,10 @@ def web(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> 
 def web_step(hop: str) -> Any:
     def call(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
         held = args[0]
-        rows = [*held.attrs.get("cgx.hops", ()), {"hop": hop, "by": f"webdataset.{site.text.rpartition('.')[2].partition('(')[0]}", "anchor": site.anchor}]
+        rows = [
+            *held.attrs.get("cgx.hops", ()),
+            {"hop": hop, "by": f"webdataset.{site.text.rpartition('.')[2].partition('(')[0]}", "anchor": site.anchor},
+        ]
         return Opaque(held.qname, {**held.attrs, "cgx.hops": rows}, held.anchor)
 
     return call
@@ -117,7 +128,18 @@ ENTRIES: dict[str, Any] = {
 for _kind in (DATASET, STREAM):
     for _name in ("map", "filter", "shuffle", "with_transform", "set_transform"):
         ENTRIES[f"{_kind}.{_name}"] = mapped(_name)
-    for _name in ("select", "rename_column", "remove_columns", "with_format", "set_format", "take", "skip", "cast_column", "select_columns", "shard"):
+    for _name in (
+        "select",
+        "rename_column",
+        "remove_columns",
+        "with_format",
+        "set_format",
+        "take",
+        "skip",
+        "cast_column",
+        "select_columns",
+        "shard",
+    ):
         ENTRIES[f"{_kind}.{_name}"] = same
     ENTRIES[f"{_kind}.__iter__"] = iterate
     ENTRIES[f"{_kind}.__len__"] = length

@@ -49,6 +49,7 @@ NO_EFFECT = (
     "transformers.modeling_utils.PreTrainedModel._initialize_weights",
 )
 
+
 def no_check(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
     """A check of a field's type: code that runs passes it."""
     return Native("validator", nothing)

@@ -126,7 +126,11 @@ def train(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -
     wrapped = ddp(interp, model, site, AUTHOR)
     loader = loader_of(interp, trainer, attribute(trainer, "train_dataset"), "per_device_train_batch_size", site)
     epochs = option(trainer, "num_train_epochs")
-    count = int(epochs) if isinstance(epochs, int | float) and not isinstance(epochs, bool) else interp.unknown("num_train_epochs", "parameter", site)
+    count = (
+        int(epochs)
+        if isinstance(epochs, int | float) and not isinstance(epochs, bool)
+        else interp.unknown("num_train_epochs", "parameter", site)
+    )
     found = batches(interp, loader, site)
     set_mode(interp, model, True, site)
     steps = option(trainer, "max_steps")
@@ -134,7 +138,10 @@ def train(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -
         accumulate = option(trainer, "gradient_accumulation_steps")
         found.length = steps * accumulate if isinstance(accumulate, int) else found.length
         count = 1
-    with loop(interp, site, count, "num_train_epochs", "range", "epoch"), loop(interp, site, found.length, "train dataloader", "loader", "inputs"):
+    with (
+        loop(interp, site, count, "num_train_epochs", "range", "epoch"),
+        loop(interp, site, found.length, "train dataloader", "loader", "inputs"),
+    ):
         one_round(interp, trainer, wrapped, take(interp, found, site), dtype, site)
     return Opaque("transformers.trainer_utils.TrainOutput", {}, site.anchor)
 
@@ -146,11 +153,20 @@ def setup(interp: Any, trainer: Value, model: Value, dtype: str | None, site: An
         name = plain(option(trainer, "optim")) or "adamw_torch"
         interp.event("compute", site, author=AUTHOR, key="optimizer", value=OPTIMIZERS.get(str(name), str(name)), option_lr=plain(option(trainer, "learning_rate")),
                      groups=2)  # fmt: skip
-        interp.event("compute", site, author=AUTHOR, key="lr_schedule", value=str(plain(option(trainer, "lr_scheduler_type"))))
+        interp.event(
+            "compute", site, author=AUTHOR, key="lr_schedule", value=str(plain(option(trainer, "lr_scheduler_type")))
+        )
     if dtype == "float16":
         interp.event("compute", site, author=AUTHOR, key="grad_scaler", value="enabled", enabled=True)
     if flag(option(trainer, "gradient_checkpointing")):
-        interp.event("compute", site, author=AUTHOR, key="activation_checkpointing", value="gradient_checkpointing=True: each layer", target=model)
+        interp.event(
+            "compute",
+            site,
+            author=AUTHOR,
+            key="activation_checkpointing",
+            value="gradient_checkpointing=True: each layer",
+            target=model,
+        )
     if flag(option(trainer, "torch_compile")):
         interp.event("compute", site, author=AUTHOR, key="compile", value="whole model", target=model)
 
@@ -163,7 +179,13 @@ def one_round(interp: Any, trainer: Value, model: Value, inputs: Value, dtype: s
     else:
         loss = forward(interp, trainer, model, batch, dtype, site)
         backward(interp, loss, site, AUTHOR)
-    with every(interp, site, "step", option(trainer, "gradient_accumulation_steps"), "(step + 1) % gradient_accumulation_steps == 0"):
+    with every(
+        interp,
+        site,
+        "step",
+        option(trainer, "gradient_accumulation_steps"),
+        "(step + 1) % gradient_accumulation_steps == 0",
+    ):
         clip = plain(option(trainer, "max_grad_norm"))
         if clip:
             interp.event("compute", site, author=AUTHOR, key="grad_clip", value=clip)
@@ -185,7 +207,11 @@ def forward(interp: Any, trainer: Value, model: Value, batch: Value, dtype: str 
         if not isinstance(inner(model), ModuleInstance):
             interp.event("compute", site, author=AUTHOR, key="forward", value="model(**inputs)")
             return TensorValue((), "float32", "cuda")
-        named = {key: value for key, value in batch.items.items() if isinstance(key, str)} if isinstance(batch, DictValue) else {}
+        named = (
+            {key: value for key, value in batch.items.items() if isinstance(key, str)}
+            if isinstance(batch, DictValue)
+            else {}
+        )
         outputs = interp.call(model, [] if named else [batch], named, site)
         return loss_of(interp, outputs, site)
 
@@ -229,7 +255,10 @@ def evaluate(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]
         return DictValue(open=True)
     found = batches(interp, loader, site)
     set_mode(interp, model, False, site)
-    with flags(interp, site, "torch.no_grad", grad=False), loop(interp, site, found.length, "eval dataloader", "loader", "inputs"):
+    with (
+        flags(interp, site, "torch.no_grad", grad=False),
+        loop(interp, site, found.length, "eval dataloader", "loader", "inputs"),
+    ):
         batch = moved_batch(interp, take(interp, found, site), False, site, AUTHOR, "inputs")
         forward(interp, trainer, model, batch, autocast_of(trainer), site)
     set_mode(interp, model, True, site)

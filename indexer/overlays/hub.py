@@ -26,7 +26,12 @@ def name_of(args: list[Value], kwargs: dict[str, Value], site: Any) -> str:
 
 def tokenizer(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
     """``AutoTokenizer.from_pretrained``: its files are outside; what it gives depends on them."""
-    missing = Unknown(f"tokenizer of {name_of(args, kwargs, site)}", "missing-file", site.anchor, settle=("--file", f"tokenizer of {name_of(args, kwargs, site)}"))
+    missing = Unknown(
+        f"tokenizer of {name_of(args, kwargs, site)}",
+        "missing-file",
+        site.anchor,
+        settle=("--file", f"tokenizer of {name_of(args, kwargs, site)}"),
+    )
     interp.note_unknown(missing)
     return Opaque(TOKENIZER, {"cgx.missing": missing}, site.anchor)
 
@@ -47,7 +52,9 @@ def batch(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -
     from cgx.indexer.interpreter.values import TensorValue
 
     if kwargs.get("return_tensors") in ("pt", "torch"):
-        items = {name: TensorValue((None, None), "int64", "cpu", pinned=False) for name in ("input_ids", "attention_mask")}
+        items = {
+            name: TensorValue((None, None), "int64", "cpu", pinned=False) for name in ("input_ids", "attention_mask")
+        }
         return Opaque("transformers.BatchEncoding", {**items, "data": DictValue(dict(items))}, site.anchor)
     listed = ListValue([interp.unknown("token", "data", site, hint="int")], open=True)
     return DictValue({"input_ids": listed, "attention_mask": listed})
@@ -128,11 +135,17 @@ ENTRIES |= {
     f"{TOKENIZER}.convert_tokens_to_ids": tokens("int"),
     f"{TOKENIZER}.tokenize": tokens("tokens"),
     f"{TOKENIZER}.decode": tokens("str"),
-    f"{TOKENIZER}.batch_decode": lambda interp, site, args, kwargs: ListValue([interp.unknown(site.text, "data", site, hint="str")], open=True),
+    f"{TOKENIZER}.batch_decode": lambda interp, site, args, kwargs: ListValue(
+        [interp.unknown(site.text, "data", site, hint="str")], open=True
+    ),
     f"{TOKENIZER}.apply_chat_template": tokens("str"),
     f"{TOKENIZER}.__len__": tokens("int"),
-    f"{TOKENIZER}.__getattr__": lambda interp, site, args, kwargs: interp.unknown(site.text, "missing-file", site, hint="int" if "id" in args[1] else ""),
-    f"{TOKENIZER}.__setattr__": lambda interp, site, args, kwargs: interp.trail.set_item(args[0].attrs, args[1], args[2]),
+    f"{TOKENIZER}.__getattr__": lambda interp, site, args, kwargs: interp.unknown(
+        site.text, "missing-file", site, hint="int" if "id" in args[1] else ""
+    ),
+    f"{TOKENIZER}.__setattr__": lambda interp, site, args, kwargs: interp.trail.set_item(
+        args[0].attrs, args[1], args[2]
+    ),
     f"{TOKENIZER}.save_pretrained": nothing,
     f"{TOKENIZER}.add_special_tokens": tokens("int"),
     "transformers.BatchEncoding.to": encoding_to,

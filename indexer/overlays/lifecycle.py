@@ -69,11 +69,22 @@ def moved_batch(interp: Any, batch: Value, non_blocking: bool, site: Any, author
                      blocks_host=blocks("H2D", bool(batch.pinned), non_blocking), bytes=tensor_bytes(batch), sync_kind=None)  # fmt: skip
         return TensorValue(batch.shape, batch.dtype, "cuda", name=batch.name)
     if isinstance(batch, tuple):
-        return tuple(moved_batch(interp, one, non_blocking, site, author, f"{what}[{index}]") for index, one in enumerate(batch))
+        return tuple(
+            moved_batch(interp, one, non_blocking, site, author, f"{what}[{index}]") for index, one in enumerate(batch)
+        )
     if isinstance(batch, ListValue):
-        return ListValue([moved_batch(interp, one, non_blocking, site, author, f"{what}[{index}]") for index, one in enumerate(batch.items)], open=batch.open)
+        return ListValue(
+            [
+                moved_batch(interp, one, non_blocking, site, author, f"{what}[{index}]")
+                for index, one in enumerate(batch.items)
+            ],
+            open=batch.open,
+        )
     if isinstance(batch, DictValue):
-        items = {key: moved_batch(interp, one, non_blocking, site, author, f"{what}[{key!r}]") for key, one in batch.items.items()}
+        items = {
+            key: moved_batch(interp, one, non_blocking, site, author, f"{what}[{key!r}]")
+            for key, one in batch.items.items()
+        }
         return DictValue(items, open=batch.open, kind=batch.kind)
     return batch
 
@@ -93,14 +104,23 @@ def ddp(interp: Any, module: Value, site: Any, author: str) -> Value:
     interp.event("collective", site, author=author, collective="all_gather", what="parameter shapes", **common)
     interp.event("collective", site, author=author, collective="broadcast", what="parameters and buffers", **common)
     interp.trail.append(target.wrappers, ("DistributedDataParallel", site.anchor))
-    interp.event("wrap", site, author=author, wrapper="DistributedDataParallel", module=target, broadcast_buffers=bool(has_buffers(target)))
+    interp.event(
+        "wrap",
+        site,
+        author=author,
+        wrapper="DistributedDataParallel",
+        module=target,
+        broadcast_buffers=bool(has_buffers(target)),
+    )
     return Opaque(DDP, {"module": module, "require_backward_grad_sync": True}, site.anchor)
 
 
 def batches(interp: Any, loader: Value, site: Any) -> Sequence:
     """One element and the length of what yields batches; unknown ones where it is no known loader."""
     if loader is None:
-        return Sequence(interp.unknown("batch", "data", site), interp.unknown("len(dataloader)", "data", site, hint="int"))
+        return Sequence(
+            interp.unknown("batch", "data", site), interp.unknown("len(dataloader)", "data", site, hint="int")
+        )
     listed = interp.iterate(loader, site)
     if isinstance(listed, Sequence):
         return listed
@@ -136,7 +156,13 @@ def backward(interp: Any, loss: Value, site: Any, author: str) -> None:
 
 def optimizer_step(interp: Any, optimizer: Value, site: Any) -> None:
     """Step and zero_grad of one or several optimizers."""
-    for one in optimizer.items if isinstance(optimizer, ListValue) else list(optimizer) if isinstance(optimizer, tuple) else [optimizer]:
+    for one in (
+        optimizer.items
+        if isinstance(optimizer, ListValue)
+        else list(optimizer)
+        if isinstance(optimizer, tuple)
+        else [optimizer]
+    ):
         if isinstance(one, Opaque | Instance):
             interp.call(interp.getattr(one, "step", site), [], {}, site)
             interp.call(interp.getattr(one, "zero_grad", site), [], {}, site)

@@ -86,7 +86,15 @@ def fit(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> 
     if trainer.attrs.get("accelerator") != "cpu":
         place_model(interp, model, site)
     if "fsdp" in str(plain(trainer.attrs.get("strategy"))):
-        interp.event("wrap", site, author=AUTHOR, wrapper="FullyShardedDataParallel", module=model, modules=[model], parallelism="data")
+        interp.event(
+            "wrap",
+            site,
+            author=AUTHOR,
+            wrapper="FullyShardedDataParallel",
+            module=model,
+            modules=[model],
+            parallelism="data",
+        )
     else:
         ddp(interp, model, site, AUTHOR)
     optimizers = the_optimizers(interp, model, site)
@@ -95,7 +103,11 @@ def fit(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> 
     if plain(trainer.attrs.get("precision")) in ("16-mixed", "16", 16):
         interp.event("compute", site, author=AUTHOR, key="grad_scaler", value="enabled", enabled=True)
     epochs = trainer.attrs.get("max_epochs")
-    count = epochs if isinstance(epochs, int) and epochs >= 0 else interp.unknown("max_epochs", "parameter", site, hint="int")
+    count = (
+        epochs
+        if isinstance(epochs, int) and epochs >= 0
+        else interp.unknown("max_epochs", "parameter", site, hint="int")
+    )
     with loop(interp, site, count, "trainer.max_epochs", "range", "epoch"):
         call_hook(interp, model, "on_train_epoch_start", [], site)
         train_epoch(interp, trainer, model, optimizers, train, site)
@@ -197,9 +209,20 @@ def evaluate(interp: Any, trainer: Opaque, model: Value, loader: Value, stage: s
     """A loop without gradients, in evaluation mode."""
     found = batches(interp, loader.items[0] if isinstance(loader, ListValue) and loader.items else loader, site)
     set_mode(interp, model, False, site)
-    with flags(interp, site, "torch.inference_mode", grad=False), loop(interp, site, found.length, f"{stage} dataloader", "loader", "batch"):
+    with (
+        flags(interp, site, "torch.inference_mode", grad=False),
+        loop(interp, site, found.length, f"{stage} dataloader", "loader", "batch"),
+    ):
         batch = to_device(interp, trainer, model, take(interp, found, site), site)
-        one_step(interp, trainer, model, f"{stage}_step", batch, interp.unknown("batch_idx", "loop-carried", site, hint="int"), site)
+        one_step(
+            interp,
+            trainer,
+            model,
+            f"{stage}_step",
+            batch,
+            interp.unknown("batch_idx", "loop-carried", site, hint="int"),
+            site,
+        )
     call_hook(interp, model, f"on_{stage}_epoch_end", [], site)
     set_mode(interp, model, True, site)
 
@@ -231,9 +254,21 @@ def log(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> 
     bound = bind("self name value prog_bar logger on_step on_epoch", args, kwargs)
     trainer = bound["self"].attrs.get("trainer") if isinstance(bound["self"], Instance) else None
     if isinstance(trainer, Opaque):
-        interp.trail.set_item(trainer.attrs, "cgx.logged", (*trainer.attrs.get("cgx.logged", ()), (plain(bound.get("name")) or "value", bound.get("value"))))
+        interp.trail.set_item(
+            trainer.attrs,
+            "cgx.logged",
+            (*trainer.attrs.get("cgx.logged", ()), (plain(bound.get("name")) or "value", bound.get("value"))),
+        )
     if flag(bound.get("sync_dist"), False) and interp.world.size != 1:
-        interp.event("collective", site, author=AUTHOR, collective="all_reduce", issued_by="LightningModule.log", blocking=True, parallelism="data")
+        interp.event(
+            "collective",
+            site,
+            author=AUTHOR,
+            collective="all_reduce",
+            issued_by="LightningModule.log",
+            blocking=True,
+            parallelism="data",
+        )
     return None
 
 

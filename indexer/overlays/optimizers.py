@@ -35,24 +35,44 @@ _ADAM = "params lr betas eps weight_decay amsgrad foreach maximize capturable di
 ROWS: tuple[OptimizerRow, ...] = (
     OptimizerRow("Adam", _ADAM, fused=True),
     OptimizerRow("AdamW", _ADAM, fused=True),
-    OptimizerRow("SGD", "params lr momentum dampening weight_decay nesterov maximize foreach differentiable fused", fused=True),
-    OptimizerRow("Adagrad", "params lr lr_decay weight_decay initial_accumulator_value eps foreach maximize differentiable fused"),
+    OptimizerRow(
+        "SGD", "params lr momentum dampening weight_decay nesterov maximize foreach differentiable fused", fused=True
+    ),
+    OptimizerRow(
+        "Adagrad", "params lr lr_decay weight_decay initial_accumulator_value eps foreach maximize differentiable fused"
+    ),
     OptimizerRow("Adadelta", "params lr rho eps weight_decay foreach capturable maximize differentiable"),
     OptimizerRow("Adamax", "params lr betas eps weight_decay foreach maximize differentiable capturable"),
-    OptimizerRow("NAdam", "params lr betas eps weight_decay momentum_decay decoupled_weight_decay foreach maximize capturable differentiable"),
-    OptimizerRow("RAdam", "params lr betas eps weight_decay decoupled_weight_decay foreach maximize capturable differentiable"),
-    OptimizerRow("RMSprop", "params lr alpha eps weight_decay momentum centered capturable foreach maximize differentiable"),
+    OptimizerRow(
+        "NAdam",
+        "params lr betas eps weight_decay momentum_decay decoupled_weight_decay foreach maximize capturable differentiable",
+    ),
+    OptimizerRow(
+        "RAdam", "params lr betas eps weight_decay decoupled_weight_decay foreach maximize capturable differentiable"
+    ),
+    OptimizerRow(
+        "RMSprop", "params lr alpha eps weight_decay momentum centered capturable foreach maximize differentiable"
+    ),
     OptimizerRow("Rprop", "params lr etas step_sizes capturable foreach maximize differentiable"),
     OptimizerRow("ASGD", "params lr lambd alpha t0 weight_decay foreach maximize differentiable capturable"),
     OptimizerRow("Adafactor", "params lr beta2_decay eps d weight_decay foreach maximize"),
-    OptimizerRow("Muon", "params lr weight_decay momentum nesterov ns_coefficients eps ns_steps adjust_lr_fn", foreach=False),
+    OptimizerRow(
+        "Muon", "params lr weight_decay momentum nesterov ns_coefficients eps ns_steps adjust_lr_fn", foreach=False
+    ),
     OptimizerRow("SparseAdam", "params lr betas eps maximize", foreach=False),
-    OptimizerRow("LBFGS", "params lr max_iter max_eval tolerance_grad tolerance_change history_size line_search_fn", foreach=False, syncs="conversion"),
+    OptimizerRow(
+        "LBFGS",
+        "params lr max_iter max_eval tolerance_grad tolerance_change history_size line_search_fn",
+        foreach=False,
+        syncs="conversion",
+    ),
 )
 SIGNATURES: dict[str, str] = {row.qname: row.signature for row in ROWS}
 
 
-def param_groups(interp: Any, params: Value, defaults: dict[str, Value], site: Any) -> tuple[ListValue, list[TensorValue]]:
+def param_groups(
+    interp: Any, params: Value, defaults: dict[str, Value], site: Any
+) -> tuple[ListValue, list[TensorValue]]:
     """The optimizer's groups as torch builds them, and the parameter tensors that are known."""
     listed = interp.iterate(params, site)
     items = listed if isinstance(listed, list) else [listed.element] if isinstance(listed, Sequence) else []
@@ -85,7 +105,13 @@ def implementation(row: OptimizerRow, bound: dict[str, Value], on_cuda: bool) ->
         return "fused"
     if foreach:
         return "foreach"
-    if bound.get("foreach") is None and fused is not False and row.foreach and on_cuda and not flag(bound.get("differentiable")):
+    if (
+        bound.get("foreach") is None
+        and fused is not False
+        and row.foreach
+        and on_cuda
+        and not flag(bound.get("differentiable"))
+    ):
         return "foreach"
     return ""
 
@@ -98,7 +124,9 @@ def constructor(row: OptimizerRow) -> Any:
         defaults = {name: bound.get(name) for name in row.signature.split()[1:]}
         groups, tensors = param_groups(interp, bound.get("params"), defaults, site)
         devices = {tensor.device for tensor in tensors} or {"cuda"}
-        plain_tensors = not any("cgx.placement" in tensor.attrs for tensor in tensors)  # DTensors are not taken in groups by default
+        plain_tensors = not any(
+            "cgx.placement" in tensor.attrs for tensor in tensors
+        )  # DTensors are not taken in groups by default
         how = implementation(row, bound, "cuda" in devices and plain_tensors)
         name = f"{row.qname}({how})" if how == "fused" else row.qname
         options = {key: plain(value) for key, value in bound.items() if key != "params" and plain(value) is not None}
@@ -126,7 +154,9 @@ def step(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) ->
     if every == 1:
         taken(interp, optimizer, site)
     else:  # a prepared optimizer steps at the last micro-step only
-        with interp.inside(BranchNode(site.anchor, f"micro-step % {every} == 0", period=("micro-step", every), decided=True)):
+        with interp.inside(
+            BranchNode(site.anchor, f"micro-step % {every} == 0", period=("micro-step", every), decided=True)
+        ):
             taken(interp, optimizer, site)
     return loss
 
@@ -145,13 +175,17 @@ def zero_grad(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value
     """``set_to_none`` is True by default."""
     value = kwargs.get("set_to_none", args[1] if len(args) > 1 else True)
     known = flag(value, True)
-    interp.event("compute", site, author=AUTHOR, key="zero_grad", value={"set_to_none": known} if known is not None else "called")
+    interp.event(
+        "compute", site, author=AUTHOR, key="zero_grad", value={"set_to_none": known} if known is not None else "called"
+    )
     return None
 
 
 def state_dict(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
     """Its tensors lie where the parameters do; what is in it is not listed."""
-    state = TensorValue(device=args[0].attrs.get("cgx.device") if isinstance(args[0], Opaque) else None, name="optimizer state")
+    state = TensorValue(
+        device=args[0].attrs.get("cgx.device") if isinstance(args[0], Opaque) else None, name="optimizer state"
+    )
     return DictValue({"state": DictValue({0: state}, open=True), "param_groups": ListValue([], open=True)})
 
 
@@ -173,7 +207,11 @@ def base_init(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value
     own = bound["defaults"].items if isinstance(bound.get("defaults"), DictValue) else {}
     groups, _ = param_groups(interp, bound.get("params"), dict(own), site)
     instance = bound["self"]
-    for name, value in (("param_groups", groups), ("defaults", bound.get("defaults")), ("state", DictValue(open=True, kind="defaultdict"))):
+    for name, value in (
+        ("param_groups", groups),
+        ("defaults", bound.get("defaults")),
+        ("state", DictValue(open=True, kind="defaultdict")),
+    ):
         interp.setattr(instance, name, value, site)
     return None
 
@@ -191,4 +229,6 @@ ENTRIES |= {
     f"{OPTIMIZER}.register_step_pre_hook": nothing,
     f"{OPTIMIZER}.register_step_post_hook": nothing,
 }
-BASES: dict[str, tuple[str, ...]] = {row.qname: (OPTIMIZER,) for row in ROWS} | {"torch.optim.optimizer.Optimizer": (OPTIMIZER,)}
+BASES: dict[str, tuple[str, ...]] = {row.qname: (OPTIMIZER,) for row in ROWS} | {
+    "torch.optim.optimizer.Optimizer": (OPTIMIZER,)
+}

@@ -37,7 +37,9 @@ def spawn(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -
 
 def process(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
     """A process object; what it runs is another process's work."""
-    return Opaque("torch.multiprocessing.Process", dict(bind("group target name args kwargs", args, kwargs)), site.anchor)
+    return Opaque(
+        "torch.multiprocessing.Process", dict(bind("group target name args kwargs", args, kwargs)), site.anchor
+    )
 
 
 def nothing(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
@@ -67,6 +69,8 @@ ENTRIES: dict[str, Any] = {
     "torch.multiprocessing.Event.set": nothing,
     "torch.multiprocessing.Event.wait": nothing,
     "torch.multiprocessing.Event.clear": nothing,
-    "torch.distributed.elastic.multiprocessing.errors.record": lambda interp, site, args, kwargs: args[0] if args else None,
+    "torch.distributed.elastic.multiprocessing.errors.record": lambda interp, site, args, kwargs: (
+        args[0] if args else None
+    ),
 }
 BASES: dict[str, tuple[str, ...]] = {}

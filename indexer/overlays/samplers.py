@@ -59,7 +59,13 @@ def random_split(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Va
     total = sized(interp, bound.get("dataset"), site)
     parts = []
     for one in lengths:
-        size = one if isinstance(one, int) else int(total * one) if isinstance(one, float) and isinstance(total, int) else None
+        size = (
+            one
+            if isinstance(one, int)
+            else int(total * one)
+            if isinstance(one, float) and isinstance(total, int)
+            else None
+        )
         parts.append(Opaque(f"{_D}.Subset", {"dataset": bound.get("dataset"), "cgx.length": size}, site.anchor))
     return ListValue(parts)
 
@@ -67,9 +73,13 @@ def random_split(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Va
 def tensor_dataset(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
     """Elements are tuples of rows; the length is the first dim."""
     tensors = [one for one in args if isinstance(one, TensorValue)]
-    element = tuple(TensorValue(one.shape[1:] if one.shape else None, one.dtype, one.device, pinned=one.pinned) for one in tensors)
+    element = tuple(
+        TensorValue(one.shape[1:] if one.shape else None, one.dtype, one.device, pinned=one.pinned) for one in tensors
+    )
     first = tensors[0].shape[0] if tensors and tensors[0].shape else None
-    return Opaque(f"{_D}.TensorDataset", {"cgx.element": element, "cgx.length": first, "tensors": tuple(args)}, site.anchor)
+    return Opaque(
+        f"{_D}.TensorDataset", {"cgx.element": element, "cgx.length": first, "tensors": tuple(args)}, site.anchor
+    )
 
 
 def default_collate(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:

@@ -38,7 +38,14 @@ def load(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) ->
 
 def dcp_save(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
     """``torch.distributed.checkpoint.save``: every rank writes its shards, copied to the host first."""
-    interp.event("checkpoint", site, author=AUTHOR, what=argument_text(site, 0, "state_dict") or site.text, action="save", distributed=True)
+    interp.event(
+        "checkpoint",
+        site,
+        author=AUTHOR,
+        what=argument_text(site, 0, "state_dict") or site.text,
+        action="save",
+        distributed=True,
+    )
     interp.event("copy", site, author=AUTHOR, direction="D2H", what=argument_text(site, 0, "state_dict") or site.text, source="pageable",
                  non_blocking=False, blocks_host=True, sync_kind="other", carrier="checkpoint")  # fmt: skip
     return None
@@ -47,20 +54,33 @@ def dcp_save(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]
 def dcp_async_save(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
     """``async_save``: the copy to the host is waited for, the writing is not."""
     dcp_save(interp, site, args, kwargs)
-    interp.event("overlap", site, author=AUTHOR, what="writing the checkpoint", with_="the following steps", mechanism="async checkpoint", stream="")
+    interp.event(
+        "overlap",
+        site,
+        author=AUTHOR,
+        what="writing the checkpoint",
+        with_="the following steps",
+        mechanism="async checkpoint",
+        stream="",
+    )
     return Opaque("concurrent.futures.Future", {}, site.anchor)
 
 
 def dcp_load(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
-    interp.event("checkpoint", site, author=AUTHOR, what=argument_text(site, 0, "state_dict") or site.text, action="load", distributed=True)
+    interp.event(
+        "checkpoint",
+        site,
+        author=AUTHOR,
+        what=argument_text(site, 0, "state_dict") or site.text,
+        action="load",
+        distributed=True,
+    )
     return None
 
 
 def safetensors_load(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
     interp.event("checkpoint", site, author=AUTHOR, what=site.text, action="load")
     return DictValue(open=True)
-
-
 
 
 ENTRIES: dict[str, Any] = {

@@ -86,15 +86,39 @@ def nothing(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value])
 
 
 CONSTANTS: dict[str, Value] = {
-    f"spmd_types.{name}": Opaque(LOCAL, {"kind": name}) for name in ("R", "I", "V", "P", "Replicate", "Invariant", "Varying", "Partial")
+    f"spmd_types.{name}": Opaque(LOCAL, {"kind": name})
+    for name in ("R", "I", "V", "P", "Replicate", "Invariant", "Varying", "Partial")
 }
 ENTRIES: dict[str, Handler] = {
     "spmd_types.S": shard,
     "spmd_types.Shard": shard,
     "spmd_types.PartitionSpec": partition,
-    **{f"spmd_types.{name}": same for name in ("assert_type", "mutate_type", "reinterpret", "reinterpret_mesh", "convert", "shard", "unshard", "invariant_to_replicate")},
-    **{f"spmd_types.{name}": region for name in ("no_typecheck", "typecheck", "checker.typecheck", "local", "set_current_mesh", "trace")},
-    **{f"spmd_types.{name}": decorator for name in ("local_map", "register_autograd_function", "register_local_autograd_function", "register_decomposition")},
+    **{
+        f"spmd_types.{name}": same
+        for name in (
+            "assert_type",
+            "mutate_type",
+            "reinterpret",
+            "reinterpret_mesh",
+            "convert",
+            "shard",
+            "unshard",
+            "invariant_to_replicate",
+        )
+    },
+    **{
+        f"spmd_types.{name}": region
+        for name in ("no_typecheck", "typecheck", "checker.typecheck", "local", "set_current_mesh", "trace")
+    },
+    **{
+        f"spmd_types.{name}": decorator
+        for name in (
+            "local_map",
+            "register_autograd_function",
+            "register_local_autograd_function",
+            "register_decomposition",
+        )
+    },
     "spmd_types.redistribute": moving(),
     "spmd_types.all_reduce": moving("all_reduce"),
     "spmd_types.all_gather": moving("all_gather"),
@@ -106,4 +130,7 @@ ENTRIES: dict[str, Handler] = {
     "spmd_types.has_local_type": false,
     "spmd_types.register_tree": nothing,
 }
-BASES: dict[str, tuple[str, ...]] = {LOCAL: ("spmd_types.PerMeshAxisSpmdType",), SHARD: ("spmd_types.PerMeshAxisSpmdType",)}
+BASES: dict[str, tuple[str, ...]] = {
+    LOCAL: ("spmd_types.PerMeshAxisSpmdType",),
+    SHARD: ("spmd_types.PerMeshAxisSpmdType",),
+}

@@ -46,7 +46,11 @@ def sends(chosen: Opaque, fed: bool = False) -> tuple[tuple[str, str], ...]:
     kind, attrs = chosen.attrs.get("cgx.kind"), chosen.attrs
     if kind == "rowwise":
         out = kind_of(attrs.get("output_layouts"), "replicate")
-        return (("forward", "all_reduce"),) if out == "replicate" else (("forward", "reduce_scatter"), ("backward", "all_gather"))
+        return (
+            (("forward", "all_reduce"),)
+            if out == "replicate"
+            else (("forward", "reduce_scatter"), ("backward", "all_gather"))
+        )
     if kind == "colwise":
         rows: list[tuple[str, str]] = []
         if kind_of(attrs.get("input_layouts"), "replicate") == "shard":
@@ -59,7 +63,11 @@ def sends(chosen: Opaque, fed: bool = False) -> tuple[tuple[str, str], ...]:
     if kind == "input":
         have = kind_of(attrs.get("input_layouts"), "replicate")
         want = kind_of(attrs.get("desired_input_layouts"), have)
-        return (("forward", "all_gather"), ("backward", "reduce_scatter")) if (have, want) == ("shard", "replicate") else ()
+        return (
+            (("forward", "all_gather"), ("backward", "reduce_scatter"))
+            if (have, want) == ("shard", "replicate")
+            else ()
+        )
     return ()
 
 
@@ -72,8 +80,16 @@ def parallelize(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Val
         pairs = [(key, value) for key, value in plan.items.items() if isinstance(key, str)]
     elif isinstance(plan, Opaque):
         pairs = [("", plan)]
-    interp.event("compute", site, author=AUTHOR, key="tensor_parallel", value=", ".join(f"{key}: {describe(one)}" for key, one in pairs) or "plan")
-    gathered = [pattern for pattern, chosen in pairs if isinstance(chosen, Opaque) and chosen.attrs.get("cgx.kind") == "input"]
+    interp.event(
+        "compute",
+        site,
+        author=AUTHOR,
+        key="tensor_parallel",
+        value=", ".join(f"{key}: {describe(one)}" for key, one in pairs) or "plan",
+    )
+    gathered = [
+        pattern for pattern, chosen in pairs if isinstance(chosen, Opaque) and chosen.attrs.get("cgx.kind") == "input"
+    ]
     for pattern, chosen in pairs:
         fed = any(pattern.startswith(f"{one}.") for one in gathered)
         for target in submodules(module, pattern):

@@ -48,7 +48,9 @@ def sync(interp: Any, kind: str, tensor: Value, site: Any, what: str = "") -> No
     """The host waits for the device value ``tensor``. ``kind`` is one of the contract's words. No event for host tensors."""
     if not on_device(tensor):
         return
-    interp.event("sync", site, author=AUTHOR, sync=kind, what=what or site.text, reads=kind in READS, bytes=tensor_bytes(tensor))
+    interp.event(
+        "sync", site, author=AUTHOR, sync=kind, what=what or site.text, reads=kind in READS, bytes=tensor_bytes(tensor)
+    )
 
 
 def blocks(direction: str, pinned: bool | None, non_blocking: bool | None) -> bool | None:
@@ -139,7 +141,16 @@ def tensor_cpu(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Valu
 def tensor_pin(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
     """``Tensor.pin_memory``: copied into page-locked memory by the calling thread."""
     result = interp.op("torch.Tensor.pin_memory", args, kwargs, site)
-    interp.event("data", site, author=AUTHOR, hop="pin", by="torch.Tensor.pin_memory", workers=0, asynchronous=False, blocks_step=True)
+    interp.event(
+        "data",
+        site,
+        author=AUTHOR,
+        hop="pin",
+        by="torch.Tensor.pin_memory",
+        workers=0,
+        asynchronous=False,
+        blocks_step=True,
+    )
     if isinstance(result, TensorValue) and result is not args[0]:
         result.pinned, result.device = True, "cpu"
     return result
@@ -180,7 +191,9 @@ def all_modules(module: ModuleInstance, seen: set[int] | None = None) -> Iterato
                 yield from all_modules(child, seen)
 
 
-def move_module(interp: Any, module: ModuleInstance, target: str | None, dtype: str | None, non_blocking: Value, site: Any) -> Value:
+def move_module(
+    interp: Any, module: ModuleInstance, target: str | None, dtype: str | None, non_blocking: Value, site: Any
+) -> Value:
     """Move parameters and buffers in place; one copy event for all of them."""
     tensors = list(module_tensors(module))
     changed = [tensor for tensor in tensors if target is not None and tensor.device not in (target, None, "meta")]

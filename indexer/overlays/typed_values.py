@@ -11,7 +11,6 @@ from typing import Any
 
 import yaml
 
-from cgx.indexer.interpreter.stdlib.formats import parse_yaml
 from cgx.indexer.interpreter.stdlib.imports import EMPTY, function_of, parameters
 from cgx.indexer.interpreter.stdlib.path_objects import make_path
 from cgx.indexer.interpreter.stdlib.support import from_python
@@ -28,6 +27,7 @@ from cgx.indexer.interpreter.values import (
     Value,
 )
 from cgx.indexer.overlays.annotation_types import ANY, PLAIN, Type, frame_of, is_record, read_type
+from cgx.indexer.overlays.config_interpolation import load_text
 
 TRUE = frozenset({"true", "yes", "y", "on", "1", "t"})
 FALSE = frozenset({"false", "no", "n", "off", "0", "f"})
@@ -141,7 +141,7 @@ def from_text(interp: Any, kind: Type, text: str, site: Any) -> Value:
         return make_path(text)
     if kind.kind in ("list", "tuple", "dict", "fields", "any"):
         try:
-            loaded = parse_yaml(text)
+            loaded = load_text(text)
         except yaml.YAMLError:
             return text
         return from_plain(interp, kind, loaded, site)

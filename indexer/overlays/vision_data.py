@@ -9,7 +9,11 @@ from cgx.indexer.interpreter.values import Opaque, TensorValue, Value
 from cgx.indexer.overlays.arguments import bind, flag, items_of
 
 _T = "torchvision.transforms"
-PACKAGES = ("torchvision.datasets", "torchvision.transforms", "torchvision.io")  # reading them finds only files that are not there
+PACKAGES = (
+    "torchvision.datasets",
+    "torchvision.transforms",
+    "torchvision.io",
+)  # reading them finds only files that are not there
 DATASET = "torch.utils.data.Dataset"
 
 
@@ -39,12 +43,26 @@ ROWS: tuple[DatasetRow, ...] = (
     DatasetRow("ImageNet", "root split", 3, decoded=True, module="imagenet"),
     DatasetRow("SVHN", "root split transform target_transform download", 3, 32, module="svhn"),
     DatasetRow("STL10", "root split folds transform target_transform download", 3, 96, module="stl10"),
-    DatasetRow("CelebA", "root split target_type transform target_transform download", 3, decoded=True, module="celeba"),
+    DatasetRow(
+        "CelebA", "root split target_type transform target_transform download", 3, decoded=True, module="celeba"
+    ),
     DatasetRow("LSUN", "root classes transform target_transform", 3, decoded=True, module="lsun"),
     DatasetRow("Food101", "root split transform target_transform download", 3, decoded=True, module="food101"),
     DatasetRow("CocoDetection", "root annFile transform target_transform transforms", 3, decoded=True, module="coco"),
-    DatasetRow("VOCDetection", "root year image_set download transform target_transform transforms", 3, decoded=True, module="voc"),
-    DatasetRow("OxfordIIITPet", "root split target_types transforms transform target_transform download", 3, decoded=True, module="oxford_iiit_pet"),
+    DatasetRow(
+        "VOCDetection",
+        "root year image_set download transform target_transform transforms",
+        3,
+        decoded=True,
+        module="voc",
+    ),
+    DatasetRow(
+        "OxfordIIITPet",
+        "root split target_types transforms transform target_transform download",
+        3,
+        decoded=True,
+        module="oxford_iiit_pet",
+    ),
 )
 
 
@@ -69,7 +87,11 @@ def dataset(row: DatasetRow) -> Any:
             done = interp.call(transform, [whole], {}, site) if transform is not None else whole
             return (done, interp.unknown("target", "data", site, hint="int"))
 
-        return Opaque(qname, {**bound, "cgx.length": count, "cgx.element": element, "cgx.hops": hops, "cgx.base": DATASET}, site.anchor)
+        return Opaque(
+            qname,
+            {**bound, "cgx.length": count, "cgx.element": element, "cgx.hops": hops, "cgx.base": DATASET},
+            site.anchor,
+        )
 
     return construct
 
@@ -87,7 +109,11 @@ def fake_data(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value
 
     size = bound.get("size", 1000)
     hops = [{"hop": "read", "by": "torchvision.datasets.FakeData"}]
-    return Opaque("torchvision.datasets.FakeData", {**bound, "cgx.length": size, "cgx.element": element, "cgx.hops": hops}, site.anchor)
+    return Opaque(
+        "torchvision.datasets.FakeData",
+        {**bound, "cgx.length": size, "cgx.element": element, "cgx.hops": hops},
+        site.anchor,
+    )
 
 
 def pair(value: Value) -> tuple[int | None, int | None]:

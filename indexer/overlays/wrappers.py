@@ -45,7 +45,10 @@ def get_attribute(interp: Any, site: Any, args: list[Value], kwargs: dict[str, V
 def proxy_entries(qname: str, hands_on: bool = False) -> dict[str, Any]:
     """Handlers of one wrapper class."""
     rows: dict[str, Any] = {f"{qname}.__call__": call_inner, f"{qname}.forward": call_inner}
-    rows |= {f"{qname}.{name}": forwarded(name, name in ("train", "eval", "requires_grad_", "float", "half", "bfloat16")) for name in FORWARDED}
+    rows |= {
+        f"{qname}.{name}": forwarded(name, name in ("train", "eval", "requires_grad_", "float", "half", "bfloat16"))
+        for name in FORWARDED
+    }
     rows |= {f"{qname}.{name}": forwarded(name, True) for name in MOVED}
     if hands_on:
         rows[f"{qname}.__getattr__"] = get_attribute

@@ -277,3 +277,20 @@ class Net(LightningModule):
     assert run(code, "fit --model net.Net --model.width 16", {"net.py": net})["seen"] == [16]
     with pytest.raises(UserError, match="no subcommand of: fit"):
         run(code, "--model net.Net")
+
+
+def test_hf_arguments_that_derive_from_the_library(run: Run) -> None:
+    code = """
+from dataclasses import dataclass, field
+from typing import Optional
+import transformers
+@dataclass
+class TrainingArguments(transformers.TrainingArguments):
+    cache_dir: Optional[str] = field(default=None)
+    model_max_length: int = field(default=512)
+parser = transformers.HfArgumentParser((TrainingArguments,))
+args, = parser.parse_args_into_dataclasses()
+got = (args.model_max_length, args.bf16, args.per_device_train_batch_size, args.gradient_accumulation_steps, args.learning_rate)
+"""
+    words = "--model_max_length 64 --bf16 True --output_dir o --gradient_accumulation_steps 8 --learning_rate 2e-5"
+    assert run(code, words)["got"] == (64, True, 8, 8, 2e-5)

@@ -295,3 +295,66 @@ more = (p.x, p.y, p.z, q.b)
 """
     found = run(code)
     assert found["got"] == ("x", 6, 7, 2, 3.0, {"n": 7}, True) and found["more"] == (1, 2, [], 6)
+
+
+def test_subclasses_of_nodes(run: Run) -> None:
+    code = """
+from fvcore.common.config import CfgNode as Base
+class CfgNode(Base):
+    def merge_from_file(self, name, allow_unsafe=True):
+        raise NotImplementedError
+CN = CfgNode
+_C = CN()
+_C.MODEL = CN(new_allowed=True)
+_C.MODEL.WIDTH = 4
+_C.LR = 0.1
+c = _C.clone()
+c.merge_from_file("a.yaml")
+c.merge_from_list(["LR", "0.5"])
+got = (c.MODEL.WIDTH, c.LR, isinstance(c, CfgNode), isinstance(c, dict), _C.MODEL.WIDTH)
+"""
+    assert run(code, files={"a.yaml": "MODEL: {WIDTH: 8}\n"})["got"] == (8, 0.5, True, True, 4)
+
+
+def test_lazy_config(run: Run) -> None:
+    code = """
+import argparse
+from detectron2.config import LazyConfig, instantiate
+p = argparse.ArgumentParser()
+p.add_argument("--config-file")
+p.add_argument("opts", nargs=argparse.REMAINDER)
+args = p.parse_args()
+cfg = LazyConfig.load(args.config_file)
+cfg = LazyConfig.apply_overrides(cfg, args.opts)
+net = instantiate(cfg.model)
+got = (net.width, net.inner.width, cfg.train.steps)
+"""
+    files = {
+        "net.py": "class Net:\n    def __init__(self, width, inner=None):\n        self.width, self.inner = width, inner\n",
+        "configs/__init__.py": "",
+        "configs/base.py": "train = dict(steps=5)\n",
+        "configs/a.py": "from detectron2.config import LazyCall as L\nfrom net import Net\nfrom .base import train\nmodel = L(Net)(width=4, inner=L(Net)(width=2))\n",
+    }
+    assert run(code, "--config-file configs/a.py train.steps=9 model.width=8", files)["got"] == (8, 2, 9)
+
+
+def test_registries_of_libraries(run: Run) -> None:
+    code = """
+from fvcore.common.registry import Registry
+from mmengine.registry import Registry as MM
+ARCH = Registry("ARCH")
+@ARCH.register()
+class Net:
+    def __init__(self, width=1): self.width = width
+ARCH.register(dict) if False else None
+MODELS = MM("model")
+CHILD = MM("model", parent=MODELS, scope="x")
+@MODELS.register_module(name=["A", "B"])
+class Head:
+    def __init__(self, n, m=2): self.n, self.m = n, m
+@CHILD.register_module()
+class Own(Head): ...
+made = CHILD.build(dict(type="B", n=5), default_args=dict(m=7))
+got = (ARCH.get("Net")(3).width, "Net" in ARCH, made.n, made.m, CHILD.build(dict(type="x.Own", n=1)).n, CHILD.get("zz"))
+"""
+    assert run(code)["got"] == (3, True, 5, 7, 1, None)

@@ -62,6 +62,15 @@ def test_two_dashes_behind_the_program_are_the_launchers(make_tree: MakeTree) ->
     assert parse_launch("python -m pkg.job -- x", tree).argv == ["pkg/job.py", "--", "x"]
 
 
+def test_torchtune_recipes_by_name(make_tree: MakeTree) -> None:
+    registry = "X = [Recipe(name='full', file_path='full.py', configs=[Config(name='a/8B', file_path='a/8B_full.yaml')], supports_distributed=True)]\n"
+    files = {"torchtune/_recipe_registry.py": registry, "recipes/full.py": "", "recipes/configs/a/8B_full.yaml": ""}
+    plan = parse_launch("tune run --nproc_per_node 2 full --config a/8B batch_size=4", make_tree(files))
+    assert plan.argv == ["recipes/full.py", "--config", "recipes/configs/a/8B_full.yaml", "batch_size=4"]
+    assert plan.script == "recipes/full.py" and plan.world_size == 2 and plan.env["RANK"].values == ("0", "1")
+    assert "RANK" not in parse_launch("tune run full --config a/8B", make_tree(files, "b")).env
+
+
 def test_at_most_64_ranks_are_modelled(make_tree: MakeTree) -> None:
     plan = parse_launch("torchrun --nnodes=32 --nproc_per_node=8 train.py", make_tree(FILES))
     assert plan.world_size == 256 and len(plan.env["RANK"].values) == 64

@@ -271,7 +271,7 @@ def test_numpy(run: Run) -> None:
     code = """
 import numpy as np
 rates = [float(x) for x in np.linspace(0, 0.2, 3)]
-size = int(np.prod([2, 3, 4]))
+size = int(np.prod([2, 3, 4])) * int(np.prod(1))
 up = int(np.ceil(7 / 2))
 a = np.zeros((2, 3), dtype=np.float32)
 shape, kind = a.shape, a.dtype

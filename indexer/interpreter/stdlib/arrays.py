@@ -148,6 +148,8 @@ def _prod(interp: Any, site: Any, args: Args, kwargs: Kwargs) -> Value:
     value = args[0] if args else kwargs.get("a")
     if isinstance(value, TensorValue):
         return rule("torch.prod", None, "int")(interp, site, args, kwargs)
+    if isinstance(value, int | float) or type(value).__name__ == "Dim":
+        return value
     return interp.call(External("math.prod"), [value], {}, site)
 
 

@@ -6,7 +6,7 @@ import ast
 from functools import cache
 from typing import Any
 
-from cgx.indexer.interpreter.stdlib.files_in_tree import candidates
+from cgx.indexer.interpreter.stdlib.files_in_tree import candidates, locate
 from cgx.indexer.interpreter.stdlib.support import (
     Args,
     Handler,
@@ -76,6 +76,21 @@ def _module_from_spec(interp: Any, site: Any, args: Args, kwargs: Kwargs) -> Val
             if place.endswith(".py") and sources.find(dotted) is not None:
                 return interp.import_module(dotted, site)
     return derived(site, args, "module", "missing-module")
+
+
+def _resource(interp: Any, site: Any, args: Args, kwargs: Kwargs) -> Value:
+    """``resource_filename(package, name)``: the file in the package; in a checkout it may stand where a build takes it from."""
+    package, name = text_of(args[0]), text_of(args[1]) if len(args) > 1 else ""
+    if package is None or name is None:
+        return derived(site, args, "str")
+    whole = f"{package.replace('.', '/')}/{name}".rstrip("/")
+    if locate(interp, whole) is None and not interp.tree.isdir(whole):
+        parts = name.split("/")
+        for skip in range(len(parts)):
+            shorter = "/".join(parts[skip:])
+            if locate(interp, shorter) is not None:
+                return shorter
+    return whole
 
 
 def _version(interp: Any, site: Any, args: Args, kwargs: Kwargs) -> Value:
@@ -315,6 +330,7 @@ ENTRIES: dict[str, Handler] = {
     "importlib.metadata.metadata": _version,
     "importlib.metadata.entry_points": unknown("environment"),
     "pkg_resources.get_distribution": _version,
+    "pkg_resources.resource_filename": _resource,
     "pkgutil.iter_modules": unknown("environment", "list"),
     "pkgutil.walk_packages": unknown("environment", "list"),
     "inspect.signature": _signature,
