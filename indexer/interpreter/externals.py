@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from types import ModuleType
 from typing import Any
 
-from cgx.indexer.interpreter import builtin_functions, core_library, methods, nn_module, torch_basics
+from cgx.indexer.interpreter import builtin_functions, core_library, methods, nn_module, operators, torch_basics
 from cgx.indexer.interpreter.scopes import Site
 from cgx.indexer.interpreter.stdlib.array_values import array_attribute
 from cgx.indexer.interpreter.trace import OpNode
@@ -212,6 +212,8 @@ class Externals:
                 return found
         entry = builtin_functions.ENTRIES.get(qname)
         if entry is not None:
+            if "*" in kwargs and qname not in ("print", "dict"):  # what is spread is not known
+                return operators.derived(self, (kwargs["*"],), site)
             return entry(self, site, args, kwargs)
         if qname in builtin_functions.EXCEPTIONS:
             return Opaque(qname, {"args": tuple(args)}, site.anchor)

@@ -142,9 +142,17 @@ def binary(interp: Interp, kind: type[ast.operator], left: Value, right: Value, 
         return Opaque(UNION, {"__args__": (*_union_parts(left), *_union_parts(right))}, site.anchor)
     if name == "or" and all(isinstance(v, ClassValue | External | type(None) | Unknown) or _is_union(v) for v in (left, right)):
         return Unknown(site.text, "unsupported", site.anchor, hint="union")
-    result = derived(interp, (left, right), site)
+    result = derived(interp, (left, right), site, number_hint(name, left, right))
     result.offset = offset_of(name, left, right)
     return result
+
+
+def number_hint(name: str, left: Value, right: Value) -> str:
+    """int or float, where the operands' types tell the result's."""
+    kinds = [value.hint if isinstance(value, Unknown) else type(value).__name__ for value in (left, right)]
+    if not all(kind in ("int", "float", "bool", "Dim") for kind in kinds):
+        return ""
+    return "float" if "float" in kinds or name == "truediv" else "int"
 
 
 def offset_of(name: str, left: Value, right: Value) -> tuple[Value, Value] | None:
@@ -440,6 +448,8 @@ def equality(interp: Interp, left: Value, right: Value) -> bool | None:
     if isinstance(left, Instance) != isinstance(right, Instance):  # a member of a StrEnum equals its text
         left, right = interp.plain(left), interp.plain(right)
     if isinstance(left, ListValue | tuple) and isinstance(right, ListValue | tuple):
+        if any(isinstance(v, ListValue) and v.open for v in (left, right)):
+            return None  # a tuple with an unknown part is held as an open list
         if isinstance(left, tuple) != isinstance(right, tuple):
             return False
         mine = left if isinstance(left, tuple) else left.items

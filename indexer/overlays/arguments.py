@@ -69,6 +69,8 @@ def device_type(value: Value) -> str | None:
         return value.partition(":")[0]
     if isinstance(value, int) and not isinstance(value, bool):
         return "cuda"
+    if isinstance(value, Unknown) and value.hint == "int":
+        return "cuda"  # an index, whichever
     return None
 
 
@@ -76,6 +78,8 @@ def is_device(value: Value) -> bool:
     """A value that stands for a device: an object, or text such as ``cuda:0``."""
     if isinstance(value, ByRank):
         return all(is_device(item) for item in value.values)
+    if isinstance(value, Unknown) and value.hint == "int":
+        return True
     return isinstance(value, Device) or (isinstance(value, str) and value.partition(":")[0] in DEVICES)
 
 

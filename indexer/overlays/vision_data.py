@@ -141,7 +141,10 @@ def apply(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -
     if chosen.qname == f"{_T}.Lambda":
         return interp.call(chosen.attrs.get("lambd"), [value], {}, site)
     if not isinstance(value, TensorValue):
-        return value
+        if chosen.qname.rpartition(".")[2] in ("ToTensor", "ToImage", "PILToTensor"):
+            value = image(None, None, None)  # an image that the job's own code made: rank and place are known
+        else:
+            return value
     return reshaped(chosen, value)
 
 

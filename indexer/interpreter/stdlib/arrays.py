@@ -200,6 +200,30 @@ def _listed(const: Any) -> Value:
     return ListValue([_listed(item) for item in const]) if isinstance(const, tuple) else const
 
 
+def _append(interp: Any, site: Any, args: Args, kwargs: Kwargs) -> Value:
+    """``np.append(array, values, axis=None)``: one flat array where no axis is named."""
+    bound = bind("arr values axis", args, kwargs)
+    if bound.get("axis") is not None:
+        return interp.call(External("numpy.concatenate"), [(bound["arr"], bound["values"])], {"axis": bound["axis"]}, site)
+    total: Any = 0
+    for part in (bound.get("arr"), bound.get("values")):
+        count = _count(part)
+        total = None if count is None or total is None else total + count
+    first = bound.get("arr") if isinstance(bound.get("arr"), TensorValue) else bound.get("values")
+    return TensorValue((total,), getattr(first, "dtype", None), "cpu", library="numpy", anchor=site.anchor)
+
+
+def _count(part: Value) -> Any:
+    """Number of elements of an array, list or scalar; None where it is not known."""
+    if isinstance(part, TensorValue):
+        if part.shape is None or any(size is None for size in part.shape):
+            return None
+        return math.prod(part.shape) if part.shape else 1
+    if isinstance(part, ListValue):
+        return None if part.open else len(part.items)
+    return len(part) if isinstance(part, tuple) else 1 if isinstance(part, int | float) else None
+
+
 def _from_text(interp: Any, site: Any, args: Args, kwargs: Kwargs) -> Value:
     """``np.fromstring("1-2-3", dtype=int, sep="-")``."""
     bound = bind("string dtype count sep", args, kwargs)
@@ -301,6 +325,7 @@ ENTRIES: dict[str, Handler] = {
     "numpy.einsum": rule("torch.einsum", None, "tensor", listed=True),
     "numpy.prod": _prod,
     "numpy.product": _prod,
+    "numpy.append": _append,
     "numpy.memmap": _read("numpy.memmap", 1),
     "numpy.fromfile": _read("numpy.fromfile", 1),
     "numpy.load": _read("numpy.load", 9),
