@@ -123,7 +123,7 @@ def worth_a_phase(name: str, found: list[Spot]) -> bool:
     """A teardown of nothing but compute markers, or an optimizer phase without a step, is none."""
     if name == "logging":
         return any(isinstance(spot.node, Event) and spot.node.kind in ("log", "sync", "copy", "collective") for spot in found)
-    return any(isinstance(spot.node, Event) and spot.node.kind in ("launch", "sync", "collective", "checkpoint") for spot in found)
+    return any(isinstance(spot.node, Event) and spot.node.kind in ("launch", "sync", "copy", "collective", "checkpoint") for spot in found)
 
 
 def kind_of(run: Run, name: str, frequency: dict[str, Any]) -> str:
