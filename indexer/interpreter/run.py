@@ -86,11 +86,13 @@ def import_roots(tree: Any, plan: Any) -> list[str]:
 
 def _run_script(interp: Interp, plan: Any) -> None:
     if plan.module:
-        found = interp.sources.find(f"{plan.module}.__main__") or interp.sources.find(plan.module)
+        name = f"{plan.module}.__main__"
+        found = interp.sources.find(name)
+        if found is None:
+            name, found = plan.module, interp.sources.find(plan.module)
         if found is None:
             raise UserError(f"no module {plan.module!r} in the source")
         tree, path, _, external = found
-        name = plan.module
         parent = name.rpartition(".")[0]
         if parent:
             _attempt(interp, lambda: import_module(interp, parent, None))

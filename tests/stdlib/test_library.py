@@ -361,3 +361,8 @@ names = "batch_size" in inspect.signature(StatefulDataLoader.__init__).parameter
 """
     found = run(code)
     assert found["shape"] == (4, 3) and found["names"] is True
+
+
+def test_a_package_is_run_by_its_main_module(run: Run) -> None:
+    files = {"pkg/__init__.py": "", "pkg/inner.py": "VALUE = 3\n", "pkg/__main__.py": "from .inner import VALUE\nif __name__ == '__main__':\n    got = VALUE\n"}
+    assert run("", files=files, line="python -m pkg")["got"] == 3
