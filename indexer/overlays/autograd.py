@@ -135,7 +135,8 @@ def clip_grad_norm(interp: Any, site: Any, args: list[Value], kwargs: dict[str, 
 def norm_value(interp: Any, tensors: Value, site: Any) -> TensorValue:
     """A gradient norm: of sharded gradients each rank has its part, until it is summed."""
     attrs = {"cgx.placement": "partial", "cgx.parallelism": "data"} if interp.flags.get("sharded") else {}
-    return TensorValue((), "float32", parameters_device(interp, tensors, site), attrs=dict(attrs))
+    device = parameters_device(interp, tensors, site) or ("cuda" if attrs else None)
+    return TensorValue((), "float32", device, attrs=dict(attrs))
 
 
 def clip_grad_value(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:

@@ -6,7 +6,7 @@ import dataclasses
 from typing import Any
 
 from cgx.indexer.interpreter.values import TensorValue, Value
-from cgx.indexer.overlays.arguments import argument_text, flag, tensors_in
+from cgx.indexer.overlays.arguments import argument_text, device_type, flag, tensors_in
 from cgx.indexer.overlays.transfer import AUTHOR, copy, factory_copy, on_device
 
 
@@ -16,6 +16,11 @@ def from_data(qname: str) -> Any:
     def make(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
         data = args[0] if args else kwargs.get("data")
         result = interp.op(qname, args, kwargs, site)
+        if isinstance(data, TensorValue) and data.library == "numpy" and isinstance(result, TensorValue):
+            target = device_type(kwargs.get("device")) or "cpu"
+            result = dataclasses.replace(result, library="torch", device=target, pinned=None if target != "cpu" else False)
+            factory_copy(interp, result, data, site)
+            return result
         if isinstance(data, TensorValue):
             if isinstance(result, TensorValue) and result.device != data.device and "device" in kwargs:
                 copy(interp, data, kwargs["device"], False, site, what=site.text)

@@ -53,8 +53,20 @@ def split(run: Run, name: str, found: list[Spot]) -> list[list[Spot]]:
         groups.setdefault((frequency.get("per"), frequency.get("every")), []).append(spot)
     if any(key[0] != "job" for key in groups):
         groups = {key: part for key, part in groups.items() if key[0] != "job"}
+    if name == "logging":
+        groups = telling(run, groups, loose) or groups
     parts = list(groups.values())
     return [[*part, *(loose if index == 0 else [])] for index, part in enumerate(parts)] or [found]
+
+
+def telling(run: Run, groups: dict[Any, list[Spot]], loose: list[Spot]) -> dict[Any, list[Spot]]:
+    """Groups at whose rate something is read from the device: a line that is only shown makes no phase beside them."""
+    rates = set()
+    for spot in loose:
+        if isinstance(spot.node, Event) and spot.node.kind in ("sync", "copy", "collective"):
+            frequency = frequency_of(spot, run.step)
+            rates.add((frequency.get("per"), frequency.get("every")))
+    return {key: part for key, part in groups.items() if key in rates}
 
 
 def counts(spot: Spot) -> bool:
