@@ -45,7 +45,7 @@ def holds_in_period(test: ast.expr) -> bool:
 
 def note_period(interp: Any, node: ast.expr, value: Value, frame: Frame) -> Value:
     """An undecided ``counter % every == rest`` keeps its period, for the branch that asks it later under another name."""
-    if isinstance(value, Unknown) and not value.guard and interp.loops and not interp.forward_depth:
+    if isinstance(value, Unknown) and not value.guard.startswith(PERIOD) and interp.loops and not interp.forward_depth:
         found = interp.period(node, frame)
         if found is not None and isinstance(found[1], int) and not isinstance(found[1], bool):
             value.guard = f"{PERIOD}{found[1]}{PERIOD}{found[0]}"

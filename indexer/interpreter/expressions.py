@@ -241,7 +241,7 @@ def _elements(interp: Interp, nodes: list[ast.expr], frame: Frame) -> tuple[list
 def list_(interp: Interp, node: ast.List, frame: Frame) -> Value:
     value = ListValue(*_elements(interp, node.elts, frame))
     interp.note_fresh(value)
-    return value
+    return interp.made(value)
 
 
 def tuple_(interp: Interp, node: ast.Tuple, frame: Frame) -> Value:

@@ -569,6 +569,13 @@ class Interp(Recorder, Recovery, Externals, Conversion, Guards, ModuleCalls, Giv
         return func.attr if isinstance(func, ast.Attribute) else func.id if isinstance(func, ast.Name) else ""
 
     def loop_is_unknown(self, owner: Value) -> bool:
-        return True
+        """What is appended may come any number of times: the list is older than the round of the loop."""
+        return not self.rounds or id(owner) not in self.rounds[-1]
+
+    def made(self, value: Value) -> Value:
+        """Note a list that the code makes here."""
+        if self.rounds:
+            self.rounds[-1][id(value)] = value
+        return value
 
 

@@ -23,6 +23,7 @@ class Recorder:
         self.unknown_loops = 0
         self.summaries = 0  # loops inside each other that are being summarised
         self.summarised = 0  # loops that were summarised so far
+        self.rounds: list[dict[int, Value]] = []  # for each loop of unknown count that runs: the lists made in this round
         self.seen_unknowns: set[tuple[str, str]] = set()
 
     def emit(self, node: Node) -> None:
@@ -54,9 +55,13 @@ class Recorder:
         unknown = not decided and not isinstance(context.count, int)
         self.loops.append(context)
         self.unknown_loops += unknown
+        if unknown:
+            self.rounds.append({})
         try:
             yield
         finally:
+            if unknown:
+                self.rounds.pop()
             self.loops.pop()
             self.unknown_loops -= unknown
 
