@@ -42,7 +42,8 @@ def _method(*names: str) -> Callable[[Handler], Handler]:
 def _append(interp: Interp, site: Site, args: list[Value], kwargs: dict[str, Value]) -> Value:
     if isinstance(args[0], ListValue):
         interp.trail.append(args[0], args[1])
-        if interp.unknown_loops > 0 and interp.loop_is_unknown(args[0]):
+        # a loop of the job is widened at its end; until then a stack that is pushed and popped in one round stays known
+        if interp.unknown_loops > 0 and interp.in_model and interp.loop_is_unknown(args[0]):
             args[0].open = True
     return None
 

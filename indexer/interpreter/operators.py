@@ -345,6 +345,7 @@ def _negate(interp: Interp, value: Value, site: Site) -> Value:
     truth = interp.truth(value)
     if truth is None:
         unknown = derived(interp, (value,), site, "bool")
+        unknown.guard = getattr(value, "guard", "")
         if isinstance(value, TensorValue):
             interp.transfer("branch", value, site)
         return unknown

@@ -200,4 +200,5 @@ ENTRIES |= {
     "torch.npu.is_available": lambda interp, site, args, kwargs: False,
     "torch.backends.cudnn.is_available": lambda interp, site, args, kwargs: True,
 }
+CONSTANTS: dict[str, Value] = {"torch.version.hip": None, "torch.version.xpu": None, "torch.version.cuda": "12.8"}
 BASES: dict[str, tuple[str, ...]] = {}

@@ -54,7 +54,18 @@ def shared(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) 
     return Opaque("torch.multiprocessing.Event", {}, site.anchor)
 
 
+def local(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    """``threading.local()``: an object without attributes; the step's thread is the one that is read."""
+    return Opaque("threading.local", {}, site.anchor)
+
+
+def no_attribute(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    return interp.raise_("AttributeError", f"'_thread._local' object has no attribute {args[1]!r}", site)
+
+
 ENTRIES: dict[str, Any] = {
+    "threading.local": local,
+    "threading.local.__getattr__": no_attribute,
     "torch.multiprocessing.spawn": spawn,
     "torch.multiprocessing.spawn.spawn": spawn,
     "torch.multiprocessing.start_processes": spawn,

@@ -57,7 +57,7 @@ def test_phases_of_a_job_with_micro_steps() -> None:
     rows = schedule(accumulation_job()).rows["phases"]
     assert [(row["name"], row["kind"], row["repeat"], line(row)) for row in rows] == [
         ("startup", "one-off", 1, 10), ("evaluation", "periodic", 400, 52), ("checkpoint", "periodic", 1, 56), ("forward", "repeated", 5, 63),
-        ("data", "repeated", 5, 64), ("backward", "repeated", 5, 65), ("optimizer", "repeated", 1, 71), ("logging", "periodic", 1, 77),
+        ("data", "repeated", 5, 64), ("backward", "repeated", 5, 65), ("optimizer", "repeated", 1, 71), ("logging", "periodic", 1, 75),
         ("teardown", "one-off", 1, 90)]  # fmt: skip
     assert pick(rows, name="evaluation")["every"] == {
         "count": 2000,
@@ -135,7 +135,7 @@ def test_phases_of_epochs() -> None:
     found = {row["name"]: (row["kind"], row.get("every"), line(row)) for row in rows}
     assert found["evaluation"] == ("periodic", {"count": 1, "unit": "epoch"}, 52)
     assert found["data"][0] == "repeated" and found["data"][2] == 21
-    assert found["logging"] == ("periodic", {"count": 10, "unit": "step", "guard": "i % 10 == 0"}, 29)
+    assert found["logging"] == ("periodic", {"count": 10, "unit": "step", "guard": "i % 10 == 0"}, 28)
     assert found["checkpoint"] == ("periodic", {"count": 1, "unit": "epoch"}, 41)
 
 

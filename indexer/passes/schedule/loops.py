@@ -10,7 +10,7 @@ from cgx.indexer.passes.schedule.merge import merged
 from cgx.indexer.passes.schedule.situation import Run
 from cgx.indexer.passes.schedule.tree import Spot
 
-OUTER = ("epoch", "step", "request")  # loops that hold several phases
+OUTER = ("epoch", "step", "request", "micro-step")  # loops that hold several phases
 
 
 def loop_rows(run: Run) -> list[dict[str, Any]]:
@@ -22,7 +22,7 @@ def loop_rows(run: Run) -> list[dict[str, Any]]:
 
 
 def worth_it(run: Run, spot: Spot) -> bool:
-    """Loops that hold something of the schedule: a model call, an event, a unit."""
+    """Units, and loops that hold a model call or a backward."""
     return run.step.unit(spot.node) is not None or id(spot.node) in run.busy
 
 

@@ -63,7 +63,7 @@ def telling(run: Run, groups: dict[Any, list[Spot]], loose: list[Spot]) -> dict[
     """Groups at whose rate something is read from the device: a line that is only shown makes no phase beside them."""
     rates = set()
     for spot in loose:
-        if isinstance(spot.node, Event) and spot.node.kind in ("sync", "copy", "collective"):
+        if isinstance(spot.node, Event) and spot.node.data.get("reads"):
             frequency = frequency_of(spot, run.step)
             rates.add((frequency.get("per"), frequency.get("every")))
     return {key: part for key, part in groups.items() if key in rates}
@@ -117,7 +117,7 @@ def make_row(run: Run, name: str, found: list[Spot]) -> dict[str, Any] | None:
     lead = leaders(run, name, found)
     if name in ("optimizer", "teardown", "logging") and lead is found and not worth_a_phase(name, found):
         return None
-    spot = lead[0]
+    spot = least_repeated(run, lead) if name == "backward" else lead[0]
     frequency = frequency_of(spot, run.step)
     row: dict[str, Any] = {"name": name, "kind": kind_of(run, name, frequency)}
     if row["kind"] == "periodic":
@@ -136,6 +136,11 @@ def worth_a_phase(name: str, found: list[Spot]) -> bool:
     if name == "logging":
         return any(isinstance(spot.node, Event) and spot.node.kind in ("log", "sync", "copy", "collective") for spot in found)
     return any(isinstance(spot.node, Event) and spot.node.kind in ("launch", "sync", "copy", "collective", "checkpoint") for spot in found)
+
+
+def least_repeated(run: Run, lead: list[Spot]) -> Spot:
+    """The backward of the model itself, beside those of parts that are gone through chunk by chunk."""
+    return min(lead, key=lambda spot: (repeat_in_step(spot, run.step) or 0, spot.order))
 
 
 def kind_of(run: Run, name: str, frequency: dict[str, Any]) -> str:
@@ -166,7 +171,7 @@ def repeat_of_phase(run: Run, name: str, lead: list[Spot], kind: str) -> int | N
             if count is None:
                 return None
             total += count
-        return total if name == "evaluation" else repeat_in_step(lead[0], run.step)
+        return total if name == "evaluation" else repeat_in_step(least_repeated(run, lead) if name == "backward" else lead[0], run.step)
     if name == "data" and isinstance(lead[0].node, Event) and lead[0].node.kind == "fetch":
         return as_count(run.step.accumulate) if run.step.accumulate_branch is not None else 1
     return repeat_in_step(lead[0], run.step)
@@ -195,7 +200,9 @@ def anchor_of(run: Run, name: str, spot: Spot) -> Anchor:
         return data_anchor(run, spot)
     if name in ("optimizer", "backward"):
         return climbed(spot)
-    if name in ("logging", "teardown", "respond"):
+    if name == "logging":
+        return period_in_frame(run, spot) or call_in_frame(run, spot, None)
+    if name in ("teardown", "respond"):
         return call_in_frame(run, spot, None)
     return spot.anchor
 
@@ -215,12 +222,23 @@ def call_in_frame(run: Run, spot: Spot, root: Node | None) -> Anchor:
     return shared[-1] if shared else spot.anchor
 
 
+def period_in_frame(run: Run, spot: Spot) -> Anchor | None:
+    """The condition in the step's own frame that says when it is logged."""
+    entry = run.step.entry_node if run.step.entry_node is not None else run.step.loop
+    for node in spot.below(entry) if entry is not None else ():
+        if isinstance(node, CallNode):
+            return None
+        if isinstance(node, BranchNode) and node.period is not None:
+            return node.anchor
+    return None
+
+
 def data_anchor(run: Run, spot: Spot) -> Anchor:
     """The head of the loop over a loader, the call that fetches a batch, else the hop itself."""
     node = spot.node
     if isinstance(node, Event) and node.kind == "fetch":
         loop = loop_after(spot)
-        return loop.anchor if loop is not None else spot.anchor
+        return loop.anchor if loop is not None else call_in_frame(run, spot, None)
     return call_in_frame(run, spot, None)
 
 

@@ -10,7 +10,7 @@ from cgx.indexer.passes.schedule.frequency import frequency_of, repeat_of
 from cgx.indexer.passes.schedule.phase_of import Phases
 from cgx.indexer.passes.schedule.ranks import ranks_of
 from cgx.indexer.passes.schedule.regions import Regions
-from cgx.indexer.passes.schedule.step import Step, step_of
+from cgx.indexer.passes.schedule.step import Step, is_model, step_of
 from cgx.indexer.passes.schedule.tree import Naming, Spot, events, spots
 from cgx.model.anchors import Anchor
 
@@ -25,7 +25,7 @@ class Run:
     step: Step
     regions: Regions
     phases: Phases
-    busy: set[int]  # ids of loops that hold a model call or an event
+    busy: set[int]  # ids of loops that hold a model call or a backward
     warm: set[int]  # ids of calls before the step that run the model: warm-ups
     tree: Any = None
 
@@ -35,7 +35,7 @@ class Run:
         found = spots(trace, naming)
         step = step_of(trace, found)
         regions = Regions(found, step)
-        busy = {id(one) for spot in found if isinstance(spot.node, Event | ModuleCall) for one in spot.path if isinstance(one, LoopNode)}
+        busy = {id(one) for spot in found if drives(spot) for one in spot.path if isinstance(one, LoopNode)}
         phases = Phases(found, step, regions)
         early = [spot for spot in found if isinstance(spot.node, ModuleCall) and not phases.in_step(spot) and phases.of(spot) == "startup"]
         warm = {id(one) for spot in early for one in spot.path if isinstance(one, CallNode)}
@@ -67,6 +67,14 @@ class Run:
 
     def sites(self, spot: Spot) -> list[Anchor]:
         return spot.call_sites()
+
+
+def drives(spot: Spot) -> bool:
+    """A call of a model, or a backward: what makes a loop one of the job's own rounds."""
+    node = spot.node
+    if isinstance(node, ModuleCall):
+        return not spot.in_worker and is_model(node.module)
+    return isinstance(node, Event) and node.kind == "compute" and node.data.get("key") in ("backward", "forward", "optimizer_step")
 
 
 def data_of(spot: Spot) -> dict[str, Any]:
