@@ -205,7 +205,7 @@ def is_fetch(node: Node) -> bool:
 
 def heads(loop: LoopNode, anchor: Anchor) -> bool:
     """The anchor lies in the head of the loop."""
-    return loop.anchor.path == anchor.path and loop.anchor.line <= anchor.line <= loop.anchor.line + HEAD_LINES
+    return loop.over != "while" and loop.anchor.path == anchor.path and loop.anchor.line <= anchor.line <= loop.anchor.line + HEAD_LINES
 
 
 def loop_of_fetch(fetch: Node, later: list[Node]) -> LoopNode | None:
