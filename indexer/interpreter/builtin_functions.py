@@ -363,6 +363,18 @@ def _enumerate(interp: Interp, site: Site, args: Args, kwargs: Kwargs) -> Value:
     return Sequence((index, Unknown(f"element of {site.text}", items.reason, items.anchor)), items, "")
 
 
+def _enumerate_iter(interp: Interp, site: Site, args: Args, kwargs: Kwargs) -> Value:
+    """``enumerate(generator)`` where all its elements are asked for at once."""
+    items = interp.iterate(args[0].attrs["source"], site)
+    if isinstance(items, Unknown):
+        return items
+    return _enumerate(interp, site, [ListValue(items) if isinstance(items, list) else items, args[0].attrs["start"]], {})
+
+
+def _enumerate_next(interp: Interp, site: Site, args: Args, kwargs: Kwargs) -> Value:
+    return (Unknown("i", "loop-carried", site.anchor, "int"), interp.next(args[0].attrs["source"], site))
+
+
 def _wrap_next(interp: Interp, items: Sequence, shape: Callable[[Value], Value]) -> dict[str, Value]:
     on_next = items.attrs.get("on_next")
     if on_next is None:
@@ -697,6 +709,8 @@ ENTRIES: dict[str, Handler] = {
     "exit": _exit,
     "quit": _exit,
     "breakpoint": lambda interp, site, args, kwargs: None,
+    "builtins.enumerate.__iter__": _enumerate_iter,
+    "builtins.enumerate.__next__": _enumerate_next,
     "builtins.dir.__contains__": lambda interp, site, args, kwargs: _hasattr(interp, site, [args[0].attrs["of"], args[1]], {}),
     "builtins.iterator.__next__": _iterator_next,
     "builtins.iterator.__iter__": lambda interp, site, args, kwargs: args[0].attrs["rest"],

@@ -21,6 +21,7 @@ from cgx.indexer.interpreter.values import (
     MISSING,
     GeneratorValue,
     LoopContext,
+    Opaque,
     Sequence,
     TensorValue,
     Unknown,
@@ -47,6 +48,8 @@ def exec_for(interp: Interp, node: Any, frame: Frame) -> Signal:
     site = Site(node.iter, frame)
     if isinstance(source, GeneratorValue):
         return _over_generator(interp, node, source, frame)
+    if isinstance(source, Opaque) and source.qname == "builtins.enumerate":
+        return _over_generator(interp, node, source.attrs["source"], frame, numbered=True)
     items = interp.iterate(source, site)
     expr, bound = frame.code.text(node.iter), frame.anchor(node.iter)
     loop = LoopNode(frame.anchor(node), f"for {frame.code.text(node.target)} in {expr}", expr=expr, bound=bound, target=frame.code.text(node.target))
@@ -405,12 +408,14 @@ def exec_while(interp: Interp, node: ast.While, frame: Frame) -> Signal:
     return signal
 
 
-def _over_generator(interp: Interp, node: Any, source: GeneratorValue, frame: Frame) -> Signal:
-    """Run the loop's body inside the generator, yield by yield."""
+def _over_generator(interp: Interp, node: Any, source: GeneratorValue, frame: Frame, numbered: bool = False) -> Signal:
+    """Run the loop's body inside the generator, yield by yield. ``numbered``: under ``enumerate``."""
     token = object()
     outcome: list[Signal] = [None]
 
     def consume(value: Value) -> Value:
+        if numbered:
+            value = (Unknown(frame.code.text(node.target), "loop-carried", frame.anchor(node), "int"), value)
         interp.assign(node.target, value, frame)
         signal = _block(interp, node.body, frame)
         if signal in (BREAK, RETURN):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from interpreted import called
 from interpreted import job as run
 
 from cgx.indexer.interpreter.trace import Event
@@ -30,3 +31,20 @@ smallest = min(*size)
 assert (1, 2) == (1, *size)
 """})
     assert not [unknown for unknown in trace.unknowns if unknown.reason == "error"]
+
+
+def test_a_loop_over_an_enumerated_generator_runs_its_body(tmp_path):
+    trace = run(tmp_path, {"main.py": """
+import torch
+def batches():
+    while True:
+        yield torch.zeros(2, 3)
+model = torch.nn.Linear(3, 4)
+for index, batch in enumerate(batches()):
+    model(batch)
+    if index > 5:
+        break
+pairs = list(enumerate(x for x in (7, 8)))
+assert pairs[1] == (1, 8)
+"""})
+    assert called(trace) == ["Linear"]

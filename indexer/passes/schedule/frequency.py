@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from typing import Any
 
@@ -48,7 +49,7 @@ def frequency_of(spot: Spot, step: Step) -> dict[str, Any]:
     for branch in branches:
         if branch in periods:
             period = as_count(branch.period[1]) if branch.period else None
-            every = None if every is None or period is None else every * period  # type: ignore[assignment]
+            every = None if every is None or period is None else math.lcm(every, period)  # type: ignore[assignment]  # both hold
         elif ONCE.match(branch.text) and not branch.decided and counts_up(branch.text, loop):
             row["per"] = "job"
     if row["per"] != "job" and periods:
