@@ -374,6 +374,10 @@ class Externals:
             if isinstance(made, Opaque):  # what the base is, under the class of the source: its methods work on it
                 self.trail.set_item(owner.attrs, DELEGATE, made)
                 return True
+            if isinstance(made, Instance) and not isinstance(made, ModuleInstance):  # a plain holder of attributes
+                for name, value in made.attrs.items():
+                    self.trail.set_item(owner.attrs, name, value)
+                return True
         return base.qname in QUIET_BASES
 
     def autograd_apply(self: Any, cls: Value, args: Args, kwargs: Kwargs, site: Site) -> Value:

@@ -128,8 +128,8 @@ class Guards:
 
     def period(self: Any, test: ast.expr, frame: Frame) -> tuple[str, Any] | None:
         """(counter, every) of ``counter % every == rest`` inside a condition."""
-        for node in ast.walk(test):
-            if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mod) and not isinstance(node.left, ast.Constant):
+        for node in _remainders(test):
+            if not isinstance(node.left, ast.Constant):
                 every = self.attempt(lambda node=node: self.eval(node.right, frame))
                 counter = self.attempt(lambda node=node: self.eval(node.left, frame))
                 if isinstance(every, TensorValue | str) or isinstance(counter, str | TensorValue):
@@ -137,3 +137,12 @@ class Guards:
                 return frame.code.text(node.left), every
         return None
 
+
+
+def _remainders(test: ast.expr) -> tuple[ast.BinOp, ...]:
+    """The ``%`` in a condition; looked for once a condition."""
+    found: tuple[ast.BinOp, ...] | None = getattr(test, "cgx_remainders", None)
+    if found is None:
+        found = tuple(node for node in ast.walk(test) if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mod))
+        test.cgx_remainders = found  # type: ignore[attr-defined]
+    return found
