@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from cgx.indexer.interpreter import operators
 from cgx.indexer.interpreter.memo import read_value
 from cgx.indexer.interpreter.scopes import Site
+from cgx.indexer.interpreter.stdlib.array_values import scalar_member
 from cgx.indexer.interpreter.values import (
     DELEGATE,
     MISSING,
@@ -461,6 +462,10 @@ def _none(interp: Interp, owner: None, name: str, site: Site) -> Value:
 def _builtin(interp: Interp, owner: Value, kind: str, name: str, site: Site) -> Value:
     if kind in ("int", "bool", "float", "complex") and name in ("real", "imag", "numerator", "denominator"):
         return getattr(owner, name)
+    if kind in ("int", "bool", "float") and not hasattr(owner, name):
+        scalar = scalar_member(owner, name)  # NumPy's scalars stand for themselves as Python numbers
+        if scalar is not MISSING:
+            return scalar
     if kind == "range" and name in ("start", "stop", "step"):
         return getattr(owner, name)
     if kind == "slice" and name in ("start", "stop", "step"):

@@ -281,6 +281,8 @@ steps = np.arange(0, 10, 5).tolist()
 c = np.concatenate([a, a], axis=0).shape
 d = np.random.randn(4, 5).shape
 e = np.log2(8)
+eps = np.finfo(np.float32).eps.item()
+scalar = (np.sqrt(16.0).item(), np.ceil(2.5).astype(int), (3.0).is_integer())
 f = (np.pi > 3, np.float32 == a.dtype)
 g = np.cumsum([1, 2, 3]).tolist()
 data = np.memmap("data/train.bin", dtype=np.uint16, mode="r")
@@ -289,6 +291,7 @@ h = data.dtype == np.uint16
     found = run(code)
     assert found["rates"] == pytest.approx([0.0, 0.1, 0.2]) and (found["size"], found["up"]) == (24, 4)
     assert found["shape"] == (2, 3) and found["c"] == (4, 3) and found["d"] == (4, 5) and found["e"] == 3.0
+    assert found["scalar"] == (4.0, 3.0, True) and 0 < found["eps"] < 1e-6
     assert found["total"] == 10 and found["steps"] == [0, 5] and found["g"] == [1, 3, 6]
     assert found["f"] == (True, True) and found["h"] is True
 
@@ -364,5 +367,9 @@ names = "batch_size" in inspect.signature(StatefulDataLoader.__init__).parameter
 
 
 def test_a_package_is_run_by_its_main_module(run: Run) -> None:
-    files = {"pkg/__init__.py": "", "pkg/inner.py": "VALUE = 3\n", "pkg/__main__.py": "from .inner import VALUE\nif __name__ == '__main__':\n    got = VALUE\n"}
+    files = {
+        "pkg/__init__.py": "",
+        "pkg/inner.py": "VALUE = 3\n",
+        "pkg/__main__.py": "from .inner import VALUE\nif __name__ == '__main__':\n    got = VALUE\n",
+    }
     assert run("", files=files, line="python -m pkg")["got"] == 3

@@ -9,6 +9,7 @@ from cgx.indexer.interpreter.values import (
     DType,
     External,
     ListValue,
+    Native,
     TensorValue,
     Unknown,
     Value,
@@ -120,6 +121,15 @@ def host(result: Any) -> Value:
 
 def scalar_dtype(value: Value) -> str:
     return "bool" if isinstance(value, bool) else "int64" if isinstance(value, int) else "float64"
+
+
+def scalar_member(owner: Value, name: str) -> Value:
+    """A member of a NumPy scalar; MISSING for others. ``np.sqrt(4.0).item()``."""
+    if name in ("item", "tolist", "copy", "astype", "squeeze", "mean", "sum", "max", "min"):
+        return Native(f"numpy.generic.{name}", lambda interp, site, args, kwargs: owner)
+    if name in ("shape", "ndim", "size"):
+        return {"shape": (), "ndim": 0, "size": 1}[name]
+    return DType(scalar_dtype(owner)) if name == "dtype" else MISSING
 
 
 def array_attribute(owner: TensorValue, name: str, site: Any) -> Value:

@@ -204,7 +204,9 @@ def _append(interp: Any, site: Any, args: Args, kwargs: Kwargs) -> Value:
     """``np.append(array, values, axis=None)``: one flat array where no axis is named."""
     bound = bind("arr values axis", args, kwargs)
     if bound.get("axis") is not None:
-        return interp.call(External("numpy.concatenate"), [(bound["arr"], bound["values"])], {"axis": bound["axis"]}, site)
+        return interp.call(
+            External("numpy.concatenate"), [(bound["arr"], bound["values"])], {"axis": bound["axis"]}, site
+        )
     total: Any = 0
     for part in (bound.get("arr"), bound.get("values")):
         count = _count(part)

@@ -188,12 +188,18 @@ def _external_parameters(value: Value) -> DictValue | None:
         text = getattr(table, "SIGNATURES", {}).get(value.qname, text)
     if text is None:
         return None
-    return _named_parameters([part.partition("=")[0].strip(" *") for part in (text.split(",") if "," in text else text.split())])
+    return _named_parameters(
+        [part.partition("=")[0].strip(" *") for part in (text.split(",") if "," in text else text.split())]
+    )
 
 
 def _named_parameters(names: list[str]) -> DictValue:
     kind = External(f"{PARAMETER}.{KINDS[1]}")
-    rows = {name: Opaque(PARAMETER, {"name": name, "kind": kind, "default": Unknown(name, "unmodelled")}) for name in names if name}
+    rows = {
+        name: Opaque(PARAMETER, {"name": name, "kind": kind, "default": Unknown(name, "unmodelled")})
+        for name in names
+        if name
+    }
     return DictValue(dict(rows), kind="OrderedDict")
 
 

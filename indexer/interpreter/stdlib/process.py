@@ -26,7 +26,9 @@ PATH_LIST = "sys.path"
 MODULES = "sys.modules"
 
 IMPORTED = frozenset({"torch", "numpy"})  # what a PyTorch job has surely imported
-ASSUMED_PYTHON = NamedResult(("major", "minor", "micro", "releaselevel", "serial"), (3, 12, 0, "final", 0))  # the version that a version check sees
+ASSUMED_PYTHON = NamedResult(
+    ("major", "minor", "micro", "releaselevel", "serial"), (3, 12, 0, "final", 0)
+)  # the version that a version check sees
 
 
 # -- sys.path ----------------------------------------------------------------------------------------------------------
