@@ -402,3 +402,30 @@ def test_a_call_that_shows_nothing_claims_nothing_of_its_modules():
     net = module("Net", wrapped=module("Wrapper", inner=linear(4, 4)))
     found = by_path(folded(net, call(net, call(net.children["wrapped"]))))
     assert "runs" not in found["wrapped.inner"]
+
+
+def test_members_of_one_class_fold_over_turns_that_differ():
+    first, second, third = (module("Res", conv=linear(n, 4)) for n in (8, 4, 4))
+    nets = {
+        "resnets": listed("ModuleList", [first, second, third]),
+        "attentions": listed("ModuleList", [linear(4, 4) for _ in range(3)]),
+    }
+    net = module("Net", **nets)
+
+    def turn(res, attention):
+        return [op("torch.cat", 50), call(res, call(res.children["conv"])), call(attention)]
+
+    pairs = zip((first, second, third), nets["attentions"].children.values())
+    rows = folded(net, call(net, loop(9, *[turn(*pair) for pair in pairs], expr="zip(self.resnets, self.attentions)")))
+    found = by_path(rows)
+    assert found["attentions.[0-2]"]["repeat"]["count"] == 3 and found["resnets.[1-2]"]["repeat"]["count"] == 2
+    assert sum(row["multiplicity"] for row in rows.modules if row["type"] == "torch.cat") == 3
+
+
+def test_a_member_outside_the_loop_and_those_inside_are_one_fold():
+    members = [linear(4, 4) for _ in range(3)]
+    net = module("Net", resnets=listed("ModuleList", members))
+    rows = folded(net, call(net, call(members[0], line=20), loop(21, *[[call(one, line=22)] for one in members[1:]])))
+    entry = by_path(rows)["resnets.[0-2]"]
+    assert entry["repeat"]["count"] == 3
+    assert entry["called_from"] == ["model.py:Net.forward:20", "model.py:Net.forward:22"]

@@ -48,7 +48,7 @@ class Emitter:
         self.idle = Idle(self)
         self._loops = Loops(self)
         self.opens: list[Open] = []
-        self._reader = Reader(tree, lambda body: self.signatures.body(body, self.classes.masked))
+        self._reader = Reader(tree, lambda body: self.signatures.body(body, self.classes.masked), self.classes.masked)
 
     def body(self, bodies: Sequence[Iterable[Node]], place: Place) -> list[Draft]:
         """The entries of a body. ``bodies`` do the same for several units of a fold; the first one stands for all."""

@@ -44,8 +44,10 @@ class Entering:
             if isinstance(node, ModuleCall):
                 self._note(node, caller, context)
             elif isinstance(node, LoopNode):
+                # a loop that was read turn by turn only says which members come; one that stands for all says how often
+                inside = context if node.iterations else (*context, ("loop", place(node.anchor)))
                 for body in bodies(node):
-                    self.add(body, caller, (*context, ("loop", place(node.anchor))))
+                    self.add(body, caller, inside)
             elif isinstance(node, BranchNode):
                 self.add(node.children, caller, (*context, ("if", node.text, place(node.anchor))))
 

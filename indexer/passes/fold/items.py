@@ -12,6 +12,7 @@ from cgx.indexer.passes.fold.flow import calls_in, flatten
 from cgx.indexer.passes.fold.patterns import merge
 from cgx.indexer.passes.fold.tree import Path, Tree
 
+MAX_SPREAD = 64  # turns of a loop that are written out one by one, so that their members fold over all of them
 BodyKey = Callable[[Iterable[Node]], Hashable]
 
 
@@ -29,10 +30,10 @@ Item = Node | Turns
 
 
 class Reader:
-    """Reads bodies. ``key`` says what a body does with the members of containers named by their class."""
+    """Reads bodies. ``key`` says what a body does with the members of containers named by their class, ``mask`` that name."""
 
-    def __init__(self, tree: Tree, key: BodyKey) -> None:
-        self._tree, self._key = tree, key
+    def __init__(self, tree: Tree, key: BodyKey, mask: Callable[[ModuleInstance], Hashable]) -> None:
+        self._tree, self._key, self._mask = tree, key, mask
 
     def read(self, nodes: Iterable[Node]) -> list[Item]:
         return list(self._items(nodes))
@@ -49,8 +50,22 @@ class Reader:
         for turn in loop.iterations:
             if any(True for _ in flatten(turn, self._tree.__contains__)):
                 alike[self._key(turn)].append(turn)
+        if len(alike) > 1 and len(loop.iterations) <= MAX_SPREAD and self._shared(list(alike.values())):
+            for turn in loop.iterations:  # turns that differ run members of one class: those fold over all turns
+                yield from self._items(turn)
+            return
         for turns in alike.values():
             yield from self._alike(loop, turns)
+
+    def _shared(self, groups: list[list[list[Node]]]) -> bool:
+        """Whether different members of one class run in turns of different groups."""
+        owner: dict[Hashable, tuple[int, int]] = {}
+        for number, turns in enumerate(groups):
+            for module in (module for turn in turns for module in self._called(turn)):
+                first = owner.setdefault(self._mask(module), (number, id(module)))
+                if first[0] != number and first[1] != id(module):
+                    return True
+        return False
 
     def _alike(self, loop: LoopNode, turns: list[list[Node]]) -> Iterator[Item]:
         columns = list(zip(*(self._called(turn) for turn in turns)))
