@@ -240,6 +240,7 @@ class Index:
 def by_likeness(pairing: Pairing, lost: list[Unit], free: list[Unit], renames: dict[str, str], everything: Index) -> None:
     """Edited and moved or renamed at once: the most alike, where it is clearly the most alike."""
     scored: list[tuple[float, int, Unit, Unit]] = []
+    mine, theirs = members(lost), members(free)
     for order, old in enumerate(lost):
         if id(old) in pairing.new:
             continue
@@ -247,7 +248,7 @@ def by_likeness(pairing: Pairing, lost: list[Unit], free: list[Unit], renames: d
             if id(new) in pairing.old_of or new.kind != old.kind:
                 continue
             if old.kind == "class":
-                score = _class_likeness(old, new, lost, free)
+                score = _class_likeness(old, new, mine[old.path, old.symbol], theirs[new.path, new.symbol])
             elif old.weight < TRIVIAL and old.name != new.name:
                 continue
             else:
@@ -277,10 +278,16 @@ def by_likeness(pairing: Pairing, lost: list[Unit], free: list[Unit], renames: d
         pairing.join(old, new, f"alike ({min(score, 1.0):.0%})")
 
 
-def _class_likeness(old: Unit, new: Unit, lost: list[Unit], free: list[Unit]) -> float:
+def members(units: list[Unit]) -> defaultdict[tuple[str, str], dict[str, Unit]]:
+    """Units by name, by the file and the symbol that they stand in."""
+    found: defaultdict[tuple[str, str], dict[str, Unit]] = defaultdict(dict)
+    for unit in units:
+        found[unit.path, unit.parent][unit.name] = unit
+    return found
+
+
+def _class_likeness(old: Unit, new: Unit, mine: dict[str, Unit], theirs: dict[str, Unit]) -> float:
     """Classes by their own statements and by what their methods are called and hold."""
-    mine = {unit.name: unit for unit in lost if unit.path == old.path and unit.parent == old.symbol}
-    theirs = {unit.name: unit for unit in free if unit.path == new.path and unit.parent == new.symbol}
     if not mine or not theirs:
         return likeness(old, new) if old.weight >= TRIVIAL else 0.0
     total = sum(max(unit.weight, 1) for unit in mine.values())

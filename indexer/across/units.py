@@ -7,12 +7,12 @@ one entry for its header (``if test:``) followed by the entries of its body.
 from __future__ import annotations
 
 import ast
-import copy
 import hashlib
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from cgx.indexer.across.keys import keys_of
 from cgx.indexer.source.parse import parse
 from cgx.model.anchors import MODULE
 
@@ -141,66 +141,9 @@ def _is_docstring(node: ast.stmt) -> bool:
     return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
 
 
-def _header(node: ast.AST) -> ast.AST:
-    """The node without its bodies."""
-    if not any(getattr(node, name, None) for name in BODIES if not isinstance(node, ast.Lambda | ast.IfExp)):
-        return node
-    if isinstance(node, ast.expr):
-        return node
-    bare = copy.copy(node)
-    for name in (*BODIES, "decorator_list"):
-        if hasattr(bare, name) and isinstance(getattr(bare, name), list):
-            setattr(bare, name, [])
-    return bare
-
-
 def _statement(node: ast.AST, depth: int) -> Statement:
-    header = _header(node)
-    exact = ast.dump(header)
-    names: dict[str, str] = {}
-    blank = ast.dump(_Blank(names).visit(copy.deepcopy(header)))
-    inner = list(ast.walk(header))
-    words = frozenset(
-        word
-        for item in inner
-        for word in (getattr(item, "id", None), getattr(item, "attr", None), getattr(item, "arg", None), getattr(item, "name", None), repr(item.value) if isinstance(item, ast.Constant) else None)
-        if isinstance(word, str)
-    )
+    keys = keys_of(node)
     line = getattr(node, "lineno", None) or node.pattern.lineno  # type: ignore[attr-defined]  # a match case has none of its own
-    end = max((getattr(item, "end_lineno", None) or line for item in inner if item is not node), default=line)
-    if not isinstance(node, ast.stmt) or not any(getattr(node, name, None) for name in BODIES):
-        end = getattr(node, "end_lineno", None) or line
-    parts = [(ast.dump(item), item.lineno, _size(item)) for item in inner if isinstance(item, ast.Call)]
-    return Statement(line, end, exact, blank, type(node).__name__, len(inner), words, parts, depth=depth)
-
-
-def _size(node: ast.AST) -> int:
-    return sum(1 for _ in ast.walk(node))
-
-
-class _Blank(ast.NodeTransformer):
-    """Numbers local names in order of appearance, so that renamed ones compare equal; attributes and keywords stay."""
-
-    def __init__(self, names: dict[str, str]) -> None:
-        self.names = names
-
-    def _number(self, name: str) -> str:
-        return self.names.setdefault(name, f"_{len(self.names)}")
-
-    def visit_Name(self, node: ast.Name) -> ast.Name:
-        return ast.Name(self._number(node.id), node.ctx)
-
-    def visit_arg(self, node: ast.arg) -> ast.arg:
-        return ast.arg(self._number(node.arg), None)
-
-    def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
-        self.generic_visit(node)
-        node.name = "_"
-        return node
-
-    visit_AsyncFunctionDef = visit_FunctionDef  # type: ignore[assignment]
-
-    def visit_ClassDef(self, node: ast.ClassDef) -> ast.AST:
-        self.generic_visit(node)
-        node.name = "_"
-        return node
+    compound = isinstance(node, ast.stmt) and any(getattr(node, name, None) for name in BODIES)
+    end = (keys.end if compound else getattr(node, "end_lineno", None)) or line
+    return Statement(line, end, keys.exact, keys.blank, type(node).__name__, keys.weight, keys.words, keys.parts, depth=depth)
