@@ -4,6 +4,6 @@
 // param: count int = 20  how many
 // returns: moves int, symbol string
 MATCH (a)-[m:MOVED_TO]->(b)
-RETURN count(m) AS moves, coalesce(a.qname, a.path) AS symbol
+RETURN count(DISTINCT m.new_commit) AS moves, coalesce(a.qname, a.path) AS symbol
 ORDER BY moves DESC, symbol
 LIMIT $count

@@ -104,6 +104,10 @@ class Follower:
         self.pairing  # noqa: B018 - reads the files
         return [unit for path in [*self.changed, *self.added] if path.endswith(".py") for unit in self.new_file(path).units.values()]
 
+    def old_units(self) -> list[Unit]:
+        """Units of the files that changed or went, at the old commit."""
+        return [unit for path in [*self.changed, *self.gone] if path.endswith(".py") for unit in self.old_file(path).units.values()]
+
     # ------------------------------------------------------------------ units
 
     def _unit(self, anchor: Anchor, text: str, unit: Unit, index: int) -> Answer:
@@ -180,8 +184,7 @@ class Follower:
     def before(self) -> Counter[str]:
         """How often each statement stood in the files that changed, at the old commit."""
         if self._before is None:
-            files = [self.old_file(path) for path in [*self.changed, *self.gone] if path.endswith(".py")]
-            self._before = Counter(statement.exact for file in files for unit in file.units.values() for statement in unit.statements)
+            self._before = Counter(statement.exact for unit in self.old_units() for statement in unit.statements)
         return self._before
 
     def _grew(self, exact: str, statement: Statement) -> bool:
@@ -199,13 +202,27 @@ class Follower:
     def _answer(self, anchor: Anchor, text: str, unit: Unit, statement: Statement, place: Place, why: str) -> Answer:
         to = self._spot(anchor, statement, place)
         evidence = f"{why}; {place.why}"
-        if place.unit.path != unit.path or (place.unit.parent != unit.parent and place.unit.name == unit.name and not self._parent_renamed(unit, place.unit)):
-            return Answer(text, "moved", to, evidence=evidence)
-        if place.unit.symbol != unit.symbol:
-            return Answer(text, "renamed", to, evidence=evidence)
+        went = self._went(unit, place.unit)
+        if went is not None:
+            return Answer(text, went, to, evidence=evidence)
         if not place.same:
             return Answer(text, "edited", to, evidence=evidence)
         return Answer(text, "unchanged" if to == text else "shifted", to, evidence=evidence)
+
+    def unit_status(self, old: Unit, new: Unit) -> str:
+        """What became of a definition as a whole, of which ``new`` is the continuation."""
+        went = self._went(old, new)
+        if went is not None:
+            return went
+        heads = [next((s for s in unit.statements if s.head), None) for unit in (old, new)]
+        if old.body != new.body or (heads[0] and heads[0].exact) != (heads[1] and heads[1].exact):
+            return "edited"
+        return "shifted" if old.line != new.line else "unchanged"
+
+    def _went(self, old: Unit, new: Unit) -> str | None:
+        if new.path != old.path or (new.parent != old.parent and new.name == old.name and not self._parent_renamed(old, new)):
+            return "moved"
+        return "renamed" if new.symbol != old.symbol else None
 
     def _parent_renamed(self, old: Unit, new: Unit) -> bool:
         """The class (or function) round it goes on under another name."""

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from cgx.indexer.across.units import FileUnits, Unit
 
 ALIKE = 0.5  # share of a body's statements that has to be found again
+LEFT = 0.25  # share of a body that has to be left where name and class speak for it
 MARGIN = 0.12  # how much better than the next one a match has to be
 HELD = 0.8  # share of a body that another definition holds when it holds "the" body
 COMMON = 40  # units that share a statement: one that more of them have says little
@@ -53,7 +54,9 @@ def pair_units(old_files: dict[str, FileUnits], new_files: dict[str, FileUnits],
     by_name(pairing, lost, free)
     by_key(pairing, lost, free, "body", "equal body", renames, everything)
     by_key(pairing, lost, free, "shape", "equal body but for names", renames, everything)
-    by_likeness(pairing, lost, free, renames, everything)
+    for kind in ("class", "function"):  # a class that goes on says more of its methods than their content does
+        by_likeness(pairing, lost, free, kind, renames, everything)
+        by_member(pairing, lost, free, old_files)
     return pairing
 
 
@@ -81,6 +84,19 @@ def by_name(pairing: Pairing, lost: list[Unit], free: list[Unit]) -> None:
         key = (old.kind, old.symbol)
         if mine[key] == theirs[key] == 1 and old.kind == "function" and likeness(old, where[key]) >= ALIKE:
             pairing.join(old, where[key], "equal name, body alike")
+
+
+def by_member(pairing: Pairing, lost: list[Unit], free: list[Unit], old_files: dict[str, FileUnits]) -> None:
+    """Methods of one name in a class that goes on under another name or in another file, if something of them is left."""
+    theirs = members(free)
+    for old in lost:
+        holder = old_files[old.path].units.get(old.parent) if old.parent else None
+        continued = pairing.new.get(id(holder)) if holder is not None else None
+        new = theirs[continued.path, continued.symbol].get(old.name) if continued is not None else None
+        if new is None or new.kind != old.kind or id(old) in pairing.new or id(new) in pairing.old_of:
+            continue
+        if likeness(old, new) >= LEFT:
+            pairing.join(old, new, "equal name in the class that goes on")
 
 
 def _release_impostors(pairing: Pairing, old_files: dict[str, FileUnits], new_files: dict[str, FileUnits]) -> None:
@@ -237,12 +253,12 @@ class Index:
         return list(found.values())
 
 
-def by_likeness(pairing: Pairing, lost: list[Unit], free: list[Unit], renames: dict[str, str], everything: Index) -> None:
+def by_likeness(pairing: Pairing, lost: list[Unit], free: list[Unit], kind: str, renames: dict[str, str], everything: Index) -> None:
     """Edited and moved or renamed at once: the most alike, where it is clearly the most alike."""
     scored: list[tuple[float, int, Unit, Unit]] = []
     mine, theirs = members(lost), members(free)
     for order, old in enumerate(lost):
-        if id(old) in pairing.new:
+        if old.kind != kind or id(old) in pairing.new:
             continue
         for new in free if old.kind == "class" else everything.alike(old):
             if id(new) in pairing.old_of or new.kind != old.kind:
@@ -254,11 +270,11 @@ def by_likeness(pairing: Pairing, lost: list[Unit], free: list[Unit], renames: d
             else:
                 score = likeness(old, new)
             signs = affinity(old, new, pairing, renames)
-            if score >= ALIKE or (signs >= 4 and score >= 0.25):
+            if score >= ALIKE or (signs >= 4 and score >= LEFT):
                 scored.append((score + 0.05 * signs, -order, old, new))
     scored.sort(key=lambda row: (-row[0], row[1]))
     held_in: defaultdict[int, list[Unit]] = defaultdict(list)
-    for other in lost:
+    for other in lost if kind == "function" else ():
         if other.kind == "function" and other.weight >= TRIVIAL:
             for unit in everything.holding(other):
                 held_in[id(unit)].append(other)

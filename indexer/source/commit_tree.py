@@ -95,6 +95,15 @@ class CommitTree(Tree):
             found["refs"] = names
         return found
 
+    def first_parents(self) -> Iterator[str]:
+        """Commits before this one along first parents, the nearest first, as far as the clone has them."""
+        assert self.commit is not None
+        parents = self.history().get("parents")
+        if isinstance(parents, list):
+            yield parents[0]
+        listed = self._repository.output("rev-list", "--first-parent", "--skip=2", self.commit)
+        yield from (listed or b"").decode().split()
+
     def _checked(self, path: str, data: bytes | None) -> bytes | None:
         if data is None and not any(path == known for known, _ in self.skipped):
             self.skipped.append((path, "object missing or too large"))

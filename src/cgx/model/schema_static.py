@@ -58,6 +58,7 @@ STATIC_NODES: tuple[NodeKind, ...] = (
             integer("external", "call sites with a target outside the source"),
             integer("unresolved", "call sites without a target"),
             texts("skipped", "'path: why' of what was not read"),
+            texts("moved_from", "ids of the commits that MOVED_TO edges to this one were made from"),
         ),
         ("sha", "repository"),
     ),

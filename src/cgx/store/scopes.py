@@ -23,6 +23,7 @@ _FILES = (
 _DEFINED = (
     "UNWIND $ids AS i MATCH (:File {id: i})-[:DEFINES]->(x) RETURN labels(x)[0] AS label, x.id AS id ORDER BY label, id"
 )
+_MOVES = "MATCH ()-[m:MOVED_TO]->() WHERE m.old_commit = $id OR m.new_commit = $id DELETE m"
 _ORPHANS = "MATCH (s:{label}) WHERE NOT (s)--() RETURN s.id AS id ORDER BY id"
 
 _CUT_OFF = "MATCH (c:Commit) WHERE c.complete = false RETURN c.id AS id ORDER BY id"
@@ -52,6 +53,7 @@ def delete_scope(scope_id: str, read: Read, execute: Execute) -> int:
     for part in chunks(files, BATCH):
         gone += _delete_labelled(read(_DEFINED, {"ids": part}), execute)
     gone += _delete("File", files, execute)
+    execute(_MOVES, {"id": scope_id})  # those between versions that other commits hold too
     gone += _delete("Commit", [scope_id], execute)
     return gone + delete_orphans(read, execute)
 

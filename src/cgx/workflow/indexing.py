@@ -13,6 +13,7 @@ from typing import Any
 from cgx.errors import Fault, UserError
 from cgx.indexer.names.program import Session
 from cgx.indexer.passes.figures import Figures
+from cgx.indexer.passes.identity import commit_id
 from cgx.indexer.pipeline import index_tree
 from cgx.indexer.source import Tree, open_tree
 from cgx.indexer.source.commit_tree import CommitTree
@@ -45,7 +46,10 @@ def run_index(
                 start = _start(launch, tree, envs)  # before anything is indexed: a wrong line is told at once
                 say = _speaker(tree.display) if not quiet and len(wanted) == 1 else None
                 figures = index_tree(tree, opened, jobs=jobs, deep=deep, session=session, say=say, start=start)
+                moved = follow_parent(tree, opened)
                 row = {"commit": tree.commit, "name": tree.display, "store": opened.url, **figures.as_dict()}
+                if moved is not None:
+                    row["moved"] = moved
                 if launch is not None:
                     row["job"] = _job(tree, opened, launch, envs, deep, strict)
                 rows.append(row)
@@ -72,6 +76,19 @@ def _trees(first: Tree, wanted: Sequence[str | None]) -> Iterator[Tree]:
         assert isinstance(first, CommitTree) and rev is not None
         with first.at(rev) as tree:
             yield tree
+
+
+def follow_parent(tree: Tree, store: Any) -> int | None:
+    """``MOVED_TO`` edges from the nearest commit before this one that is indexed; their number, None where there is none."""
+    from cgx.indexer.passes.moves import nearest, wanted, write_moves
+
+    if not isinstance(tree, CommitTree) or (before := nearest(store, tree)) is None:
+        return None
+    name, sha = before
+    if not wanted(store, name, commit_id(tree)):
+        return None
+    with tree.at(sha) as old:
+        return write_moves(store, old, tree)
 
 
 def _speaker(name: str) -> Callable[[str], None]:
