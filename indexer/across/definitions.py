@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from cgx.indexer.across.follow import Follower
 from cgx.indexer.across.pairs import TRIVIAL
 from cgx.indexer.across.units import Unit
+from cgx.model.anchors import Anchor
 
 TAKEN = 0.6  # share of a new function's body that has to come out of another one, for that one to be split
 
@@ -30,7 +31,12 @@ class Change:
 def definition_changes(follower: Follower) -> list[Change]:
     """Changes of functions and classes, sorted by where they stood; those that stand as they stood are left out."""
     found = [*_paired(follower), *_split(follower), *_new(follower)]
-    return sorted(found, key=lambda change: (change.old or change.new or "", change.new or "", change.status))
+    return sorted(found, key=lambda change: (*_spot(change.old or change.new), *_spot(change.new), change.status))
+
+
+def _spot(anchor: str | None) -> tuple[str, int]:
+    place = Anchor.parse(anchor) if anchor is not None else None
+    return (place.path, place.line) if place is not None else ("", 0)
 
 
 def anchor_of(unit: Unit) -> str:

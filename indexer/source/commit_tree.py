@@ -95,6 +95,11 @@ class CommitTree(Tree):
             found["refs"] = names
         return found
 
+    def is_ancestor_of(self, other: CommitTree) -> bool:
+        """Whether the other commit was made on top of this one, as far as the clone has its history."""
+        assert self.commit is not None and other.commit is not None
+        return self._repository.run("merge-base", "--is-ancestor", self.commit, other.commit).returncode == 0
+
     def first_parents(self) -> Iterator[str]:
         """Commits before this one along first parents, the nearest first, as far as the clone has them."""
         assert self.commit is not None

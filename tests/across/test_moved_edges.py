@@ -14,6 +14,7 @@ import pytest
 from cgx.queries import get
 from cgx.store import Store, open_store
 from cgx.workflow.indexing import run_index
+from cgx.workflow.moved import run_moved
 
 MODEL = """class Block(torch.nn.Module):
     def __init__(self, width):
@@ -159,3 +160,23 @@ def test_a_deleted_commit_takes_its_edges_along(history: tuple[Path, list[str]],
         opened.delete_scope(two)
         assert rows(opened, "MATCH (a)-[m:MOVED_TO]->(b) RETURN m.status AS status ORDER BY status") == []
         assert rows(opened, "MATCH (c:Commit) RETURN c.id AS id ORDER BY id") == sorted([(one,), (three,)])
+
+
+def test_moved_writes_edges_where_both_commits_are_indexed(
+    history: tuple[Path, list[str]], url: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder, (one, _, three) = history
+    for rev in (three, one):  # the later one first: nothing before it was there to follow from
+        index(folder, url, rev, capsys)
+    asked = {"source": str(folder), "quiet": False, "json": True, "rewrite": False, "store": url}
+    run_moved(["model.py:train:19"], from_rev=three, to_rev=one, **asked)  # type: ignore[arg-type]
+    assert "MOVED_TO" not in capsys.readouterr().err  # backwards: no later version
+    run_moved(["model.py:train:19"], from_rev=one, to_rev=three, **asked)  # type: ignore[arg-type]
+    said = capsys.readouterr().err
+    assert f"{one[:12]} -> {three[:12]}; 7 MOVED_TO edges stored" in said
+    commit(folder, {"same.py": "x = 1\n"})
+    run_moved(["model.py:train:19"], from_rev=one, to_rev=three, **asked)  # type: ignore[arg-type]
+    said = capsys.readouterr().err
+    assert "edges" not in said and "the index is behind: HEAD" in said
+    with open_store(url, "job", read_only=True) as opened:
+        assert ("moved", "model.py:train:19", "nets.py:train:26") in rows(opened, EDGES, old=one, new=three)

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from cgx.commands.options import Force, Json, Quiet, SourceOption, Workspace
+from cgx.commands.options import Force, Json, Quiet, SourceOption, Store, Workspace
 
 
 def moved(
@@ -20,6 +20,7 @@ def moved(
     source: SourceOption = ".",
     workspace: Workspace = Path("."),
     force: Force = False,
+    store: Store = None,
     quiet: Quiet = False,
     json: Json = False,
 ) -> int:
@@ -29,4 +30,7 @@ def moved(
     """
     from cgx.workflow.moved import run_moved
 
-    return run_moved(anchors or [], from_rev=from_, to_rev=to, rewrite=rewrite, source=source, quiet=quiet, json=json, workspace=workspace, force=force)
+    return run_moved(
+        anchors or [], from_rev=from_, to_rev=to, rewrite=rewrite, source=source, quiet=quiet, json=json, workspace=workspace,
+        force=force, store=store,
+    )  # fmt: skip

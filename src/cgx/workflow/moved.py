@@ -9,12 +9,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from cgx.errors import UserError
+from cgx.errors import Fault, UserError
 from cgx.exporters.checking import anchors as anchors_in
 from cgx.exporters.writing import check_writable, text_of, write_atomically
 from cgx.indexer.across.follow import Answer, Follower
 from cgx.indexer.across.renames import git_renames
-from cgx.indexer.source import open_tree
+from cgx.indexer.passes.identity import commit_id
+from cgx.indexer.source import Tree, open_tree
+from cgx.indexer.source.commit_tree import CommitTree
 from cgx.model.anchors import Anchor
 from cgx.workflow.again import load, repeat
 from cgx.workflow.request import Request
@@ -24,8 +26,9 @@ HEADER = frozenset(["schema", "generator", "repository", "commit", "tree", "work
 
 
 def run_moved(
-    words: list[str], *, from_rev: str, to_rev: str, rewrite: bool, source: str, quiet: bool, json: bool, workspace: Path = Path("."), force: bool = False
-) -> int:
+    words: list[str], *, from_rev: str, to_rev: str, rewrite: bool, source: str, quiet: bool, json: bool, workspace: Path = Path("."), force: bool = False,
+    store: str | None = None,
+) -> int:  # fmt: skip
     """The command. ``words`` are anchors or record files. Raises UserError for what is neither."""
     records = [Path(word) for word in words if _is_record(word)]
     given = [word for word in words if not _is_record(word)]
@@ -40,7 +43,9 @@ def run_moved(
     with open_tree(source, from_rev) as old, open_tree(source, to_rev) as new:
         follower = Follower(old, new, git_renames(old, new))
         answers = {anchor: follower.follow(anchor) for anchor in asked}
-        commits = (old.commit, new.commit)
+        notes = [f"{(old.commit or '')[:12]} -> {(new.commit or '')[:12]}", *remember(store, source, old, new, follower)]
+    if not quiet:
+        print("; ".join(notes), file=sys.stderr)
     if rewrite:
         for path, record in loaded:
             written = _rewrite(path, record, answers, source, to_rev, workspace, force)
@@ -49,8 +54,6 @@ def run_moved(
     if json:
         print(json_module.dumps([answers[anchor].row() for anchor in asked], indent=1, ensure_ascii=False))
         return 0
-    if not quiet:
-        print(f"{(commits[0] or '')[:12]} -> {(commits[1] or '')[:12]}", file=sys.stderr)
     for anchor in asked:
         print(line(answers[anchor]))
     return 0
@@ -61,6 +64,38 @@ def line(answer: Answer) -> str:
     if answer.status == "unchanged":
         where = ""
     return f"{answer.status:<10} {answer.anchor}{f' -> {where}' if where else ''}  ({answer.evidence})"
+
+
+def remember(url: str | None, source: str, old: Tree, new: Tree, follower: Follower) -> list[str]:
+    """Write ``MOVED_TO`` edges where the store holds both commits; gives what is to be said of the store.
+
+    The answer is there already: a store that is missing, busy or out of reach is no reason to fail.
+    """
+    from cgx.ask.where import open_where
+    from cgx.indexer.passes.moves import wanted, write_moves
+    from cgx.store.opening import open_store
+
+    try:
+        where = open_where(url, source)
+    except UserError:
+        return []  # nothing is indexed, so nothing is behind
+    try:
+        with where.store:
+            notes = [behind] if (behind := where.freshness()) else []
+            asked = wanted(where.store, commit_id(old), commit_id(new))
+        if asked and is_before(old, new):
+            with open_store(url, old.repository_key) as opened:
+                count = write_moves(opened, old, new, follower)
+                opened.checkpoint()
+            notes.append(f"{count} MOVED_TO edges stored")
+    except (UserError, Fault) as error:
+        return [f"the store was left as it is: {error}"]
+    return notes
+
+
+def is_before(old: Tree, new: Tree) -> bool:
+    """Whether one commit is an ancestor of the other: only then are versions at the other one later."""
+    return isinstance(old, CommitTree) and isinstance(new, CommitTree) and old.is_ancestor_of(new)
 
 
 def _is_record(word: str) -> bool:
