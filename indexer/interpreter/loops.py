@@ -10,6 +10,7 @@ import ast
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from cgx.indexer.interpreter import counters
 from cgx.indexer.interpreter.blocks import run_block
 from cgx.indexer.interpreter.joins import join, same
 from cgx.indexer.interpreter.scopes import Frame, Site
@@ -400,7 +401,10 @@ def exec_while(interp: Interp, node: ast.While, frame: Frame) -> Signal:
         return _block(interp, node.body, frame)
 
     loop.count = Unknown(expr, "data", frame.anchor(node.test), "int")
+    rounds = counters.planned(interp, node, frame)
     signal = summarise(interp, frame, loop, LoopContext(expr, loop.count, context.anchor), body)
+    if rounds is not None and counters.holds(interp, node, frame, rounds[1]):
+        loop.count = rounds[0]
     if signal == "exit":
         return None
     if constant_test and not loop.early_exit and interp.truth(interp.eval(node.test, frame)):

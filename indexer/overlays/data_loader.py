@@ -245,8 +245,5 @@ ENTRIES: dict[str, Any] = {
 }
 STATEFUL = "torchdata.stateful_dataloader.StatefulDataLoader"
 BASES: dict[str, tuple[str, ...]] = {STATEFUL: (LOADER,), "torch.utils.data.dataloader.DataLoader": (LOADER,)}
-SIGNATURES: dict[str, str] = {
-    name: f"{SIGNATURE} prefetch_factor persistent_workers pin_memory_device in_order"
-    for name in (LOADER, f"{LOADER}.__init__")
-}
-SIGNATURES |= {name: f"{SIGNATURES[LOADER]} snapshot_every_n_steps" for name in (STATEFUL, f"{STATEFUL}.__init__")}
+SIGNATURES: dict[str, str] = dict.fromkeys((LOADER, f"{LOADER}.__init__"), f"{SIGNATURE} prefetch_factor persistent_workers pin_memory_device in_order")
+SIGNATURES |= dict.fromkeys((STATEFUL, f"{STATEFUL}.__init__"), f"{SIGNATURES[LOADER]} snapshot_every_n_steps")

@@ -119,9 +119,9 @@ class Phases:
         kind = node.data.get("sync")
         if node.data.get("internal") and self.backward_end < spot.order <= self.optimizer_end + 1:
             return "optimizer"
-        if kind in READS:
-            return "logging"
-        return self.by_place(spot)
+        if kind == "synchronize" and "synchronize" not in node.text:
+            return self.by_place(spot)  # the device is waited for inside something else
+        return "logging" if kind in READS else self.by_place(spot)
 
     def by_place(self, spot: Spot) -> str:
         if spot.order < self.forward_start:
