@@ -92,8 +92,8 @@ def _split(follower: Follower) -> Iterator[Change]:
             for source, gone in lost.get(key, ()):
                 taken[id(source)] += min(weight, gone)
                 sources[id(source)] = source
-        for key, source in sources.items():
-            continued = pairing.new[key]
-            share = taken[key] / unit.weight
+        for name, source in sources.items():
+            continued = pairing.new[name]
+            share = taken[name] / unit.weight
             if share >= TAKEN and source.kind != "module" and any(unit.name in s.words for s in continued.statements):
                 yield Change("split", source.kind, anchor_of(source), anchor_of(unit), f"{share:.0%} of it stood there")

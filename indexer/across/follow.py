@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from difflib import SequenceMatcher
 from typing import Any, Protocol
 
+from cgx.errors import UserError
 from cgx.indexer.across.lines import Alignment, Place, search
 from cgx.indexer.across.pairs import Pairing, contained, pair_units
 from cgx.indexer.across.units import FileUnits, Statement, Unit, read_units
@@ -84,12 +85,12 @@ class Follower:
 
     def old_file(self, path: str) -> FileUnits:
         if path not in self._old_files:
-            self._old_files[path] = read_units(path, self.old.blob(path), self.old.read(path) or b"")
+            self._old_files[path] = read_units(path, self.old.blob(path), bytes_of(self.old, path))
         return self._old_files[path]
 
     def new_file(self, path: str) -> FileUnits:
         if path not in self._new_files:
-            self._new_files[path] = read_units(path, self.new.blob(path), self.new.read(path) or b"")
+            self._new_files[path] = read_units(path, self.new.blob(path), bytes_of(self.new, path))
         return self._new_files[path]
 
     @property
@@ -251,6 +252,15 @@ class Follower:
             if tag == "replace" and a1 <= anchor.line - 1 < a2 and a2 - a1 == b2 - b1:
                 return Answer(text, "edited", f"{target}:{anchor.symbol}:{b1 + anchor.line - a1}", evidence="edited line between equal ones")
         return Answer(text, "gone", evidence="the line is gone")
+
+
+def bytes_of(tree: TreeLike, path: str) -> bytes:
+    """The file's bytes. Raises UserError where a partial clone does not have them: what they hold must not count as gone."""
+    data = tree.read(path)
+    if data is None and path.endswith((".py", ".pyi")):
+        commit = str(getattr(tree, "commit", None) or "")[:12]
+        raise UserError(f"a partial clone: {path} of {commit} is not in it; fetch it in full (`git fetch --refetch --no-filter`)")
+    return data or b""
 
 
 def statement_at(unit: Unit, line: int) -> int | None:

@@ -87,8 +87,9 @@ def follow_parent(tree: Tree, store: Any) -> int | None:
     name, sha = before
     if not wanted(store, name, commit_id(tree)):
         return None
-    with tree.at(sha) as old:
+    with tree.at(sha) as old, suppress(UserError):  # a partial clone may lack the older files: then nothing is said of them
         return write_moves(store, old, tree)
+    return None
 
 
 def _speaker(name: str) -> Callable[[str], None]:
