@@ -220,7 +220,7 @@ def _contextmanager(interp: Interp, site: Site, args: Args, kwargs: Kwargs) -> V
 
 
 def _suppress(interp: Interp, site: Site, args: Args, kwargs: Kwargs) -> Value:
-    return Opaque("contextlib.nullcontext")
+    return Opaque("contextlib.suppress", {"kinds": tuple(args)})
 
 
 def _nullcontext(interp: Interp, site: Site, args: Args, kwargs: Kwargs) -> Value:

@@ -248,7 +248,7 @@ def _catches_import(handler: ast.ExceptHandler) -> bool:
 
 def _handler(interp: Interp, node: ast.Try, error: Raised, frame: Frame) -> ast.ExceptHandler | None:
     for handler in node.handlers:
-        if handler.type is None or _matches(interp, error.value, interp.attempt(lambda handler=handler: interp.eval(handler.type, frame))):
+        if handler.type is None or matches(interp, error.value, interp.attempt(lambda handler=handler: interp.eval(handler.type, frame))):
             return handler
     return None
 
@@ -275,7 +275,7 @@ def _handle(interp: Interp, node: ast.Try, error: Raised, frame: Frame) -> tuple
         frame.handled.pop()
 
 
-def _matches(interp: Interp, value: Value, kind: Value) -> bool:
+def matches(interp: Interp, value: Value, kind: Value) -> bool:
     kinds = kind if isinstance(kind, tuple) else (kind,)
     return any(_is_kind(interp, value, one) for one in kinds)
 

@@ -52,6 +52,8 @@ def _enter(interp: Interp, node: Any, frame: Frame, index: int) -> Signal:
             interp.attempt(lambda: interp.call_method(manager, "__exit__", [None, None, None], {}, site))
     if isinstance(manager, Device):
         return _device(interp, manager, inner)
+    if isinstance(manager, Opaque) and manager.qname == "contextlib.suppress":
+        return _suppressed(interp, manager, inner)
     if isinstance(manager, Opaque):
         return _modelled(interp, manager, bind, inner, site, frame)
     bind(manager)
@@ -83,6 +85,23 @@ def _generator(interp: Interp, manager: GeneratorValue, bind: Any, inner: Any, s
     return outcome[0]
 
 
+
+
+def _suppressed(interp: Interp, manager: Opaque, inner: Any) -> Signal:
+    """``contextlib.suppress(...)``: the body up to where it surely raises one of them."""
+    from cgx.indexer.interpreter.statements import matches
+
+    def caught(error: Raised) -> bool:
+        return matches(interp, error.value, manager.attrs.get("kinds", ()))
+
+    try:
+        with interp.catching(caught):
+            found: Signal = inner()
+            return found
+    except Raised as error:
+        if not caught(error):
+            raise
+        return None
 
 
 def _modelled(interp: Interp, manager: Opaque, bind: Any, inner: Any, site: Site, frame: Frame) -> Signal:

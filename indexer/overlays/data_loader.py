@@ -240,6 +240,7 @@ ENTRIES: dict[str, Any] = {
     "torchdata.stateful_dataloader.StatefulDataLoader": construct,
     f"{LOADER}.__init__": initialise,
     f"{LOADER}.__iter__": iterate,
+    f"{LOADER}._get_iterator": iterate,
     f"{LOADER}.__len__": length,
     f"{LOADER}.state_dict": lambda interp, site, args, kwargs: Opaque(f"{LOADER}.state_dict", {}, site.anchor),
 }

@@ -57,3 +57,9 @@ def test_a_path_that_raises_is_none_where_another_returned(tmp_path: Path) -> No
         "try:\n    fetch('x', 3)\n    Net()(torch.zeros(1, 4))\nexcept RuntimeError:\n    pass\n"
     )
     assert called(job(tmp_path, {"main.py": source})) == ["Net", "Linear"]
+
+
+def test_what_is_suppressed_leaves_the_block_and_is_no_fault(tmp_path: Path) -> None:
+    source = MODEL + "import contextlib\nwidth = 4\nwith contextlib.suppress(ValueError, KeyError):\n    width = int('x')\n    width = 5\nNet()(torch.zeros(1, width))\n"
+    trace = job(tmp_path, {"main.py": source})
+    assert called(trace) == ["Net", "Linear"] and not reasons(trace)
