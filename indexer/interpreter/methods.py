@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from cgx.indexer.interpreter.joins import same
@@ -143,9 +143,18 @@ def _list_copy(interp: Interp, site: Site, args: list[Value], kwargs: dict[str, 
     return ListValue(list(args[0].items), args[0].open) if isinstance(args[0], ListValue) else args[0]
 
 
+def _known_items(owner: Value) -> Sequence[Value] | None:
+    """The elements of a list or tuple; None for what is not known one by one."""
+    if isinstance(owner, tuple):
+        return owner
+    return owner.items if isinstance(owner, ListValue) and not owner.open else None
+
+
 @_method("list.index", "tuple.index")
 def _index(interp: Interp, site: Site, args: list[Value], kwargs: dict[str, Value]) -> Value:
-    items = args[0] if isinstance(args[0], tuple) else args[0].items
+    items = _known_items(args[0])
+    if items is None:
+        return interp.unknown(site.text, "data", site, "int")
     for index, item in enumerate(items):
         verdict = interp.equal(item, args[1])
         if verdict is True:
@@ -157,7 +166,9 @@ def _index(interp: Interp, site: Site, args: list[Value], kwargs: dict[str, Valu
 
 @_method("list.count", "tuple.count")
 def _count(interp: Interp, site: Site, args: list[Value], kwargs: dict[str, Value]) -> Value:
-    items = args[0] if isinstance(args[0], tuple) else args[0].items
+    items = _known_items(args[0])
+    if items is None:
+        return interp.unknown(site.text, "data", site, "int")
     answers = [interp.equal(item, args[1]) for item in items]
     return interp.unknown(site.text, "data", site, "int") if None in answers else answers.count(True)
 

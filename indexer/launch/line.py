@@ -13,6 +13,7 @@ from cgx.errors import UserError
 from cgx.indexer.interpreter.values import Unknown, Value
 from cgx.indexer.launch.accelerate import accelerate
 from cgx.indexer.launch.console import console_scripts
+from cgx.indexer.launch.dora import dora
 from cgx.indexer.launch.draft import Draft
 from cgx.indexer.launch.launchers import LAUNCHERS, MODULE_LAUNCHERS, set_ranks
 from cgx.indexer.launch.plan import LaunchPlan
@@ -148,6 +149,10 @@ def _step(draft: Draft, trees: list[Any]) -> bool | None:
         draft.plan.launcher = "tune"
         tune(draft)
         return None
+    if name == "dora":
+        draft.words.pop(0)
+        dora(draft)
+        return _module(draft, trees)
     if name in LAUNCHERS:
         draft.words.pop(0)
         draft.plan.launcher = name

@@ -203,6 +203,7 @@ def _absolute(interp: Any, site: Any, args: Args, kwargs: Kwargs) -> Value:
 
 ENTRIES: dict[str, Handler] = {
     "hydra.main": main,
+    "dora.hydra_main": main,
     "hydra.compose": _compose,
     "hydra.initialize": _initialize,
     "hydra.initialize_config_dir": _initialize,

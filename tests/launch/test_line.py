@@ -71,6 +71,13 @@ def test_torchtune_recipes_by_name(make_tree: MakeTree) -> None:
     assert "RANK" not in parse_launch("tune run full --config a/8B", make_tree(files, "b")).env
 
 
+def test_dora(make_tree: MakeTree) -> None:
+    tree = make_tree({"job/__init__.py": "", "job/train.py": "from dora import hydra_main\n", "other/train.py": ""})
+    plan = parse_launch("dora run solver=x lr=1", tree)
+    assert (plan.module, plan.argv[1:], plan.world_size) == ("job.train", ["solver=x", "lr=1"], 1)
+    assert isinstance(parse_launch("dora -P job run -d solver=x", tree).world_size, Unknown)
+
+
 def test_at_most_64_ranks_are_modelled(make_tree: MakeTree) -> None:
     plan = parse_launch("torchrun --nnodes=32 --nproc_per_node=8 train.py", make_tree(FILES))
     assert plan.world_size == 256 and len(plan.env["RANK"].values) == 64

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any, NoReturn
 
 from cgx.indexer.interpreter.stdlib.support import NotPlain, from_python, to_python
-from cgx.indexer.interpreter.values import External, ListValue, Unknown, Value
+from cgx.indexer.interpreter.values import External, ListValue, Opaque, Unknown, Value
 
 OPEN, CLOSE = "\ue000", "\ue001"  # round the name of a word of the line that is not known
 PLAIN_TYPES: dict[str, Callable[[str], Any]] = {"int": int, "float": float, "str": str, "complex": complex}
@@ -98,8 +98,8 @@ class Choices:
         self.items = items
 
     def __contains__(self, value: object) -> bool:
-        if self.items is None or isinstance(value, Unknown):
-            return True
+        if self.items is None or isinstance(value, Unknown | Opaque):
+            return True  # what a library's type makes of the word cannot be compared
         return any(item is value or (type(item) is type(value) and item == value) for item in self.items)
 
     def __iter__(self) -> Any:
