@@ -16,6 +16,7 @@ from cgx.indexer.overlays.config_interpolation import load_text
 from cgx.indexer.overlays.config_nodes import merge_into
 from cgx.indexer.overlays.config_omegaconf import structured
 
+MAX_PASSES = 4  # compositions until no file chooses another option
 MAX_FILES = 400  # files of one composition
 _PACKAGE = re.compile(r"^#\s*@package\s+(\S+)", re.M)
 _KEY = re.compile(r"(?P<sign>~|\+\+|\+)?(?P<key>[^=]+?)(?:=(?P<value>.*))?", re.S)
@@ -87,16 +88,16 @@ def load(job: Composition, path: str) -> tuple[dict[str, Any], str | None] | Non
     return None
 
 
-def compose(job: Composition, name: str, package: str = "") -> dict[str, Any]:
+def compose(job: Composition, name: str) -> dict[str, Any]:
     """The merged mapping of a config and everything that its defaults list names."""
     loaded = load(job, name)
     if loaded is None:
         raise UserError(f"the Hydra configuration {name!r} is not in {job.folder or '.'}")
-    mapping, _header = loaded
-    return _merged(job, name, mapping, package)
+    return _merged(job, loaded[0], "", posixpath.dirname(name))
 
 
-def _merged(job: Composition, name: str, mapping: dict[str, Any], package: str) -> dict[str, Any]:
+def _merged(job: Composition, mapping: dict[str, Any], package: str, folder: str) -> dict[str, Any]:
+    """A file's own entries over its defaults. ``folder``: the group that its relative defaults start from."""
     own = {key: value for key, value in mapping.items() if key != "defaults"}
     defaults = mapping.get("defaults")
     rows = list(defaults) if isinstance(defaults, list) else []
@@ -104,7 +105,6 @@ def _merged(job: Composition, name: str, mapping: dict[str, Any], package: str) 
     if not any(row == "_self_" for row in rows):
         rows.append("_self_")  # since Hydra 1.1 the file itself comes last
     total: dict[str, Any] = {}
-    folder = posixpath.dirname(name)
     for row in rows:
         if row == "_self_":
             merge_into(total, wrap(own, package))
@@ -125,70 +125,51 @@ def _collect_overrides(job: Composition, rows: list[Any]) -> None:
 def _default(job: Composition, row: Any, folder: str, package: str, total: dict[str, Any]) -> None:
     """One entry of a defaults list: ``name``, ``group: option``, ``optional group@package: option``, ``override ...``."""
     if isinstance(row, str):
-        path = row.lstrip("/") if row.startswith("/") else posixpath.join(folder, row)
-        path, _, given = path.partition("@")
-        _one(
-            job,
-            path,
-            _join(package, given) if given else package,
-            total,
-            posixpath.dirname(path) if "/" in row else None,
-        )
+        path, _, given = (row.lstrip("/") if row.startswith("/") else posixpath.join(folder, row)).partition("@")
+        place = _join(package, given) if given else package
+        merge_into(total, _loaded(job, path, posixpath.dirname(path), place, explicit=bool(given)))
         return
-    if not isinstance(row, dict):
-        return
-    for key, option in row.items():
+    for key, option in row.items() if isinstance(row, dict) else ():
         words = str(key).split()
-        if "override" in words:
-            continue
-        group, _, given = words[-1].partition("@")
-        absolute = group.startswith("/")
-        group = group.lstrip("/")
-        full = group if absolute or not folder else posixpath.join(folder, group)
-        choice = job.choices.get(
-            words[-1].lstrip("/"), job.choices.get(full, job.choices.get(group, job.overrides.get(full, option)))
-        )
-        if choice is None or full in job.deleted or full.startswith("hydra/") or choice == "???":
-            if choice == "???":
-                raise UserError(f"the launch line chooses no {full}: add {full}=NAME")
-            continue
-        target = (
-            _join(package, given)
-            if given
-            else (_join(package, group.replace("/", ".")) if not absolute else group.replace("/", "."))
-        )
-        for one in choice if isinstance(choice, list) else [choice]:
-            _one(
-                job,
-                posixpath.join(full, str(one).removesuffix(".yaml")),
-                target,
-                total,
-                None,
-                optional="optional" in words,
-                whole=given == "_global_",
-            )
+        if "override" not in words:
+            _group(job, words, option, folder, package, total)
 
 
-def _one(
-    job: Composition,
-    path: str,
-    package: str,
-    total: dict[str, Any],
-    _group: str | None,
-    optional: bool = False,
-    whole: bool = False,
-) -> None:
+def _group(job: Composition, words: list[str], option: Any, folder: str, package: str, total: dict[str, Any]) -> None:
+    """``group@package: option`` with the option that the line or another file chose instead."""
+    group, _, given = words[-1].partition("@")
+    absolute = group.startswith("/")
+    group = group.lstrip("/")
+    full = group if absolute or not folder else posixpath.join(folder, group)
+    named = words[-1].lstrip("/")
+    chosen = next(
+        (job.choices[name] for name in (named, full, group) if name in job.choices), job.overrides.get(full, option)
+    )
+    if chosen is None or full in job.deleted or full.startswith("hydra/"):
+        return
+    if chosen == "???":
+        raise UserError(f"the launch line chooses no {full}: add {full}=NAME")
+    inner = group.replace("/", ".")
+    place = _join(package, given) if given else inner if absolute else _join(package, inner)
+    for one in chosen if isinstance(chosen, list) else [chosen]:
+        path = posixpath.join(full, str(one).removesuffix(".yaml"))
+        merge_into(total, _loaded(job, path, full, place, bool(given), "optional" in words))
+
+
+def _loaded(
+    job: Composition, path: str, group: str, package: str, explicit: bool = False, optional: bool = False
+) -> dict[str, Any]:
+    """A file with its defaults, under its package: the one named beside it, else its header's, else its group."""
     loaded = load(job, path)
     if loaded is None:
         if not optional:
             job.missing.append(path)
-        return
+        return {}
     mapping, header = loaded
-    if header is not None:
-        place = "" if header == "_global_" else header.replace("_group_", posixpath.dirname(path).replace("/", "."))
-    else:
-        place = "" if whole else package.replace("_global_", "").strip(".")
-    merge_into(total, _merged(job, path, mapping, place))
+    place = package
+    if header is not None and not explicit:
+        place = "" if header.strip("_") == "global" else header.replace("_group_", group.replace("/", "."))
+    return _merged(job, mapping, place.removeprefix("_global_").strip("."), group)
 
 
 def _join(package: str, inner: str) -> str:
@@ -270,11 +251,19 @@ def run(job: Composition, name: str, words: list[Value]) -> tuple[dict[str, Any]
         elif isinstance(word, str) and (item := parse_override(word)) is not None:
             overrides.append(item)
     groups = find_groups(job, overrides)
-    total = compose(job, name.removesuffix(".yaml"))
-    for key, value in job.appended:
-        group, _, given = key.partition("@")
-        for option in value if isinstance(value, list) else [value]:
-            _one(job, f"{group}/{option}", given or group.replace("/", "."), total, None)
+    total: dict[str, Any] = {}
+    for _ in range(MAX_PASSES):  # `override` entries deep inside also hold for what comes before them
+        before = dict(job.overrides)
+        job.files, job.missing = 0, []
+        total = compose(job, name.removesuffix(".yaml"))
+        for key, value in job.appended:
+            group, _, given = key.partition("@")
+            for option in value if isinstance(value, list) else [value]:
+                merge_into(
+                    total, _loaded(job, f"{group}/{option}", group, given or group.replace("/", "."), bool(given))
+                )
+        if job.overrides == before:
+            break
     total.pop("hydra", None)
     apply_overrides(job, total, overrides, groups)
     return total, unknown

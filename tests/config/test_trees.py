@@ -129,11 +129,35 @@ CONF = {
         ("", (4, "act-relu", 5, 0.1, 1, 10, None)),
         ("model=big seed=2 trainer.steps=5 +debug=true", ("20", "act-relu", 5, 0.1, 2, 5, True)),
         ("optim=adam optim.lr=1e-4 model.width=9", (9, "act-relu", 5, 1e-4, 1, 10, None)),
-        ("--config-name=config +experiment=a", (4, "act-relu", 5, 0.1, 7, 99, None)),
+        ("--config-name=config +experiment=a", ("70", "act-relu", 5, 0.1, 7, 99, None)),
     ],
 )
 def test_hydra(run: Run, words: str, expected: tuple[Any, ...]) -> None:
     assert run(HYDRA, words, CONF)["seen"] == [expected]
+
+
+def test_hydra_options_in_folders_and_absolute_defaults(run: Run) -> None:
+    code = """
+import hydra
+seen = []
+@hydra.main(config_path="conf", config_name="config", version_base="1.1")
+def main(cfg):
+    seen.append((cfg.steps, cfg.data.name, cfg.lm.dim, cfg.opt.lr, cfg.extra.inner.k))
+main()
+"""
+    conf = {
+        "conf/config.yaml": "defaults:\n  - _self_\n  - data: small\n  - solver: default\n  - opt@opt: sgd\n  - part@extra.inner: a\nsteps: 1\n",
+        "conf/data/small.yaml": "name: small\n",
+        "conf/data/audio/big.yaml": "name: big\n",
+        "conf/solver/default.yaml": "# @package _global_\nsteps: 2\n",
+        "conf/solver/gen/base.yaml": "# @package __global__\ndefaults:\n  - gen/common\n  - /model: lm/x\n  - override /data: audio/big\n  - _self_\nsteps: 3\n",
+        "conf/solver/gen/common.yaml": "# @package __global__\nlm: {dim: 1}\n",
+        "conf/model/lm/x.yaml": "# @package _global_\ndefaults:\n  - lm/y\nlm: {dim: 7}\n",
+        "conf/model/lm/y.yaml": "# @package _global_\nlm: {dim: 5}\n",
+        "conf/opt/sgd.yaml": "lr: 0.1\n",
+        "conf/part/a.yaml": "# @package _global_\nk: 4\n",
+    }
+    assert run(code, "solver=gen/base", conf)["seen"] == [(3, "big", 7, 0.1, 4)]
 
 
 def test_hydra_says_what_is_missing(run: Run) -> None:
