@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from cgx.indexer.interpreter.trace import LoopNode, ModuleCall, Node, Trace
 from cgx.indexer.passes.fold.flow import bodies
@@ -18,12 +19,19 @@ def innermost_step(trace: Trace) -> Sequence[Node]:
 
 
 def built_step(trace: Trace) -> Sequence[Node]:
-    """The forward of the model that a build expression gave: the last call of a root, without what its making ran."""
+    """The forward of the model that a build expression gave: the last call of a root, without what its making ran.
+
+    The expression itself stands in no file: what it constructs and calls has no place there.
+    """
+    nowhere = trace.root.anchor
+    for module in trace.modules:
+        if module.constructed_at == nowhere:
+            module.constructed_at = None
     roots = {id(module) for module in trace.model_roots}
     calls = [
         node for node in trace.root.children if isinstance(node, ModuleCall) and (not roots or id(node.module) in roots)
     ]
-    return calls[-1:]
+    return [replace(call, called_from=None) if call.called_from == nowhere else call for call in calls[-1:]]  # type: ignore[arg-type]
 
 
 def _search(nodes: Sequence[Node], gradients: bool, body: Sequence[Node] | None) -> Sequence[Node] | None:
