@@ -4,7 +4,7 @@
 
 Anchors are drawn from the statements of the Python files that differ between the two commits. Git says for each line which
 line of TO it is, where it still is one; what git loses (edited lines, reformatted ones) is counted apart, to be judged by hand
-with --list. Prints one row: agree, disagree, only cgx, only git, neither, and seconds.
+with --list. Prints one row: agree, disagree, only cgx, only git, neither, and CPU seconds.
 """
 
 from __future__ import annotations
@@ -45,14 +45,14 @@ def main() -> None:
     rng = random.Random(args.seed)
     counts: Counter[str] = Counter()
     with open_tree(args.repository, args.start) as old, open_tree(args.repository, args.end) as new:
+        begin = time.process_time()
         follower = Follower(old, new, git_renames(old, new))
         paths = [path for path in [*follower.changed, *follower.gone] if path.endswith(".py")]
         units = [unit for path in paths for unit in follower.old_file(path).units.values()]
         spots = [(unit, statement) for unit in units for statement in unit.statements]
         drawn = rng.sample(spots, min(args.anchors, len(spots)))
-        begin = time.perf_counter()
         answers = [follower.follow(f"{unit.path}:{unit.symbol}:{statement.line}") for unit, statement in drawn]
-        seconds = time.perf_counter() - begin
+        seconds = time.process_time() - begin
         for (unit, statement), answer in zip(drawn, answers):
             git = blamed(args.repository, unit.path, statement.line, str(old.commit), str(new.commit))
             mine = None
@@ -64,7 +64,7 @@ def main() -> None:
             counts[f"status {answer.status}"] += 1
             if args.list and verdict not in ("agree", "neither"):
                 print(verdict, answer.row(), git)
-    print(", ".join(f"{counts[name]} {name}" for name in ("agree", "disagree", "only cgx", "only git", "neither")), f"{seconds:.1f} s")
+    print(", ".join(f"{counts[name]} {name}" for name in ("agree", "disagree", "only cgx", "only git", "neither")), f"{seconds:.1f} CPU s")
     print(", ".join(f"{count} {name.removeprefix('status ')}" for name, count in sorted(counts.items()) if name.startswith("status")))
 
 

@@ -13,6 +13,8 @@ def revisions(source: str, rev: str | None) -> list[str | None]:
 
     Raises UserError for a range of a plain folder, or one that names no commit.
     """
+    if rev == "tags":
+        return _tags(source)
     if rev is None or ".." not in rev:
         return [rev]
     repository = find_repository(Path(source).expanduser().resolve())
@@ -25,3 +27,18 @@ def revisions(source: str, rev: str | None) -> list[str | None]:
     if not commits:
         raise UserError(f"the range {rev!r} holds no commit; is it the right way round?")
     return commits
+
+
+def _tags(source: str) -> list[str | None]:
+    """The commits of all tags, ancestors first; a branch or tag that is itself called so is meant by its name."""
+    repository = find_repository(Path(source).expanduser().resolve())
+    if repository is None or repository.output("rev-parse", "--verify", "--quiet", "tags^{commit}"):
+        return ["tags"]
+    listed = repository.output("for-each-ref", "--format=%(refname)", "refs/tags") or b""
+    names = [name for name in listed.decode("utf-8", "surrogateescape").split("\n") if name]
+    found = [repository.output("rev-parse", "--verify", "--quiet", f"{name}^{{commit}}") for name in names]
+    tagged = {sha.decode().strip() for sha in found if sha}
+    if not tagged:
+        raise UserError(f"{repository.display} has no tags")
+    history = repository.output("rev-list", "--reverse", "--topo-order", *sorted(tagged)) or b""
+    return [sha for sha in history.decode().split() if sha in tagged]

@@ -161,3 +161,15 @@ def test_rewritten_history(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -
     git(folder, "gc", "-q", "--prune=now")
     with pytest.raises(UserError, match="unknown revision"):
         follow(folder, capsys, THERE, lost, "HEAD")
+
+
+def test_all_tags(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = make(tmp_path / "job")
+    with pytest.raises(UserError, match="has no tags"):
+        index(folder, str(tmp_path / "store"), "tags", capsys)
+    git(folder, "tag", "v1", "HEAD~1")
+    git(folder, "tag", "-a", "-m", "two", "v2", "HEAD")
+    git(folder, "tag", "same", "HEAD")
+    rows = index(folder, str(tmp_path / "store"), "tags", capsys)
+    assert [row["commit"] for row in rows] == [git(folder, "rev-parse", "HEAD~1"), git(folder, "rev-parse", "HEAD")]
+    assert "moved" not in rows[0] and rows[1]["moved"] > 0
