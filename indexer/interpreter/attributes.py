@@ -539,7 +539,7 @@ def set_attribute(interp: Interp, owner: Value, name: str, value: Value, site: S
             interp.trail.set(owner, "shape", value.shape)
         else:
             interp.trail.set_item(owner.attrs, name, value)
-    elif isinstance(owner, FunctionValue | Native) or isinstance(owner, Sequence):
+    elif isinstance(owner, (FunctionValue | Native, Sequence)):
         interp.trail.set_item(owner.attrs, name, value)
     elif isinstance(owner, BoundMethod):
         set_attribute(interp, owner.func, name, value, site)

@@ -217,8 +217,8 @@ def _import_star(interp: Interp, module: Value, frame: Frame, node: ast.ImportFr
     listed = module.scope.vars.get("__all__")
     if isinstance(listed, ListValue | tuple):
         names = [name for name in (listed.items if isinstance(listed, ListValue) else listed) if isinstance(name, str)]
+        site = Site(node, frame)
         for name in names:
-            site = Site(node, frame)
             interp.bind(name, interp.attempt(lambda name=name: member(interp, module, module.name, name, site)), frame, node)
     else:
         for name, value in list(module.scope.vars.items()):

@@ -42,8 +42,8 @@ from cgx.indexer.interpreter.settings import Settings
 from cgx.indexer.interpreter.signals import Overspent, Raised, StopRun
 from cgx.indexer.interpreter.sources import Sources
 from cgx.indexer.interpreter.statements import EXECUTE
-from cgx.indexer.interpreter.trace import ModuleCall
 from cgx.indexer.interpreter.stdlib import versions
+from cgx.indexer.interpreter.trace import ModuleCall
 from cgx.indexer.interpreter.trail import Trail
 from cgx.indexer.interpreter.values import (
     MISSING,

@@ -311,7 +311,7 @@ def reachable(values: list[Value]) -> set[int]:
 
 def can_copy(value: Value) -> bool:
     """A result that may be handed out again: data, not modules, functions or generators."""
-    if isinstance(value, CONSTANTS) or isinstance(value, TensorValue | Unknown):
+    if isinstance(value, (CONSTANTS, TensorValue | Unknown)):
         return True
     if isinstance(value, tuple):
         return all(can_copy(item) for item in value)

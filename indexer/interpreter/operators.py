@@ -81,7 +81,7 @@ def lift(interp: Interp, values: tuple[Value, ...], function: Callable[..., Valu
                 results.append(function(*picked))
             return by_rank(results)
         if isinstance(value, Alternatives):
-            return _each_option(interp, value, lambda option: function(*values[:index], option, *values[index + 1 :]))
+            return _each_option(interp, value, lambda option, index=index: function(*values[:index], option, *values[index + 1 :]))
     return function(*values)
 
 
@@ -360,7 +360,7 @@ def compare(interp: Interp, kind: type[ast.cmpop], left: Value, right: Value, si
     name, function = COMPARE[kind]
     if several(left, right):
         return lift(interp, (left, right), lambda a, b: compare(interp, kind, a, b, site))
-    if isinstance(left, PLAIN + (type(None),)) and isinstance(right, PLAIN + (type(None),)):
+    if isinstance(left, (*PLAIN, type(None))) and isinstance(right, (*PLAIN, type(None))):
         try:
             return bool(function(left, right))
         except TypeError as error:

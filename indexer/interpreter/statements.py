@@ -130,7 +130,7 @@ def undecided(interp: Interp, node: ast.If, test: Value, frame: Frame) -> Signal
                 interp.trail.commit()
                 raise
         outcomes.append(("raise" if error else signal or "", frame.result, interp.trail.rollback(), error))
-    (one, one_result, one_changes, one_error), (two, two_result, two_changes, two_error) = outcomes
+    (one, one_result, one_changes, one_error), (two, two_result, two_changes, _two_error) = outcomes
     if one == "raise" and two == "raise":
         assert one_error is not None
         raise one_error

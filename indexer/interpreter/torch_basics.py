@@ -14,7 +14,6 @@ from cgx.indexer.interpreter.values import (
     Device,
     DType,
     FunctionValue,
-    ModuleInstance,
     ModuleObject,
     Native,
     Opaque,
