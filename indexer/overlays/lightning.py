@@ -30,7 +30,7 @@ from cgx.indexer.overlays.transfer import ACCELERATORS
 
 AUTHOR = "overlays.lightning"
 TRAINER, MODULE = "lightning.pytorch.Trainer", "lightning.pytorch.LightningModule"
-PREFIXES = ("lightning", "lightning.pytorch", "pytorch_lightning", "lightning.pytorch.trainer.trainer", "lightning.pytorch.core.module",
+PREFIXES = ("lightning", "lightning.pytorch", "pytorch_lightning", "lightning.pytorch.trainer", "pytorch_lightning.trainer", "lightning.pytorch.trainer.trainer", "lightning.pytorch.core.module",
             "pytorch_lightning.core.module", "lightning.pytorch.core")  # fmt: skip
 PRECISIONS = {"16-mixed": "float16", "bf16-mixed": "bfloat16", "16": "float16", "bf16": "bfloat16"}
 DEFAULTS: dict[str, Value] = {
@@ -315,7 +315,6 @@ ENTRIES |= {
     f"{TRAINER}.save_checkpoint": save,
     f"{MODULE}.log": log,
     f"{MODULE}.log_dict": log_dict,
-    f"{MODULE}.save_hyperparameters": nothing,
     f"{MODULE}.manual_backward": manual_backward,
     f"{MODULE}.optimizers": optimizers_of,
     f"{MODULE}.print": nothing,

@@ -294,3 +294,22 @@ got = (args.model_max_length, args.bf16, args.per_device_train_batch_size, args.
 """
     words = "--model_max_length 64 --bf16 True --output_dir o --gradient_accumulation_steps 8 --learning_rate 2e-5"
     assert run(code, words)["got"] == (64, True, 8, 8, 2e-5)
+
+
+def test_saved_hyperparameters(run: Run) -> None:
+    code = """
+import torch
+from lightning import LightningModule, LightningDataModule
+class Net(LightningModule):
+    def __init__(self, width=4, net=None, **extra):
+        super().__init__()
+        self.save_hyperparameters(ignore=["net"])
+        self.layer = torch.nn.Linear(self.hparams.width, self.hparams["out"])
+class Data(LightningDataModule):
+    def __init__(self, batch_size=8):
+        super().__init__()
+        self.save_hyperparameters(logger=False)
+n, d = Net(6, net=1, out=3), Data()
+got = (n.hparams.width, "net" in n.hparams, n.layer.out_features, d.hparams.batch_size, dict(**n.hparams))
+"""
+    assert run(code)["got"] == (6, False, 3, 8, {"width": 6, "out": 3})
