@@ -13,15 +13,23 @@ def index_name(label: str, name: str) -> str:
     return f"cgx_{label.lower()}_{name}"
 
 
-def statements() -> list[str]:
-    """One uniqueness constraint a label, then one index for each property that queries join on."""
-    constraints = [
+def constraints() -> list[str]:
+    """One uniqueness constraint a label. (The embedded engine has the identity built in and needs none.)"""
+    return [
         f"CREATE CONSTRAINT {constraint_name(kind.label)} IF NOT EXISTS FOR (n:{kind.label}) REQUIRE n.id IS UNIQUE"
         for kind in schema.NODES
     ]
-    indexes = [
+
+
+def indexes() -> list[str]:
+    """One index for each property that queries join on."""
+    return [
         f"CREATE INDEX {index_name(kind.label, name)} IF NOT EXISTS FOR (n:{kind.label}) ON (n.{name})"
         for kind in schema.NODES
         for name in kind.indexes
     ]
-    return constraints + indexes
+
+
+def statements() -> list[str]:
+    """Everything a server needs, constraints first."""
+    return constraints() + indexes()

@@ -273,7 +273,7 @@ def _lease(path: Path) -> kglite.KnowledgeGraph:
 
 def _prepared(graph: kglite.KnowledgeGraph) -> kglite.KnowledgeGraph:
     if graph.schema_version != schema.SCHEMA_VERSION:
-        for statement in ddl.statements():
+        for statement in ddl.indexes():
             graph.cypher(statement)
         graph.set_schema_version(schema.SCHEMA_VERSION)
     return graph
