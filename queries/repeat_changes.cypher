@@ -4,10 +4,11 @@
 // param: old_job job = previous  the earlier job
 // param: new_job job  the later job
 // returns: unit string, expr string, before int, after int
-MATCH (:Job {id: $new_job})-[:HAS_ENTRY]->(n)
-WHERE n.repeat_unit IS NOT NULL
-OPTIONAL MATCH (:Job {id: $old_job})-[:HAS_ENTRY]->(o {repeat_unit: n.repeat_unit, repeat_expr: n.repeat_expr})
-WITH n.repeat_unit AS unit, n.repeat_expr AS expr, max(o.repeat_count) AS before, max(n.repeat_count) AS after
+MATCH (j:Job)-[:HAS_ENTRY]->(n)
+WHERE j.id IN [$old_job, $new_job] AND n.repeat_unit IS NOT NULL
+WITH n.repeat_unit AS unit, n.repeat_expr AS expr,
+  max(CASE WHEN j.id = $old_job THEN n.repeat_count END) AS before,
+  max(CASE WHEN j.id = $new_job THEN n.repeat_count END) AS after
 WHERE coalesce(before, -1) <> coalesce(after, -1)
 RETURN unit, expr, before, after
 ORDER BY unit, expr

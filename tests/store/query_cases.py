@@ -355,11 +355,11 @@ CASES: dict[str, Case] = {
     ),
     "stalls": Case(
         {},
-        [('copies', 'x', 'micro-step', 2, 'train.py:step:74'),
- ('data_path', 'read', None, 8, 'train.py:main:22'),
- ('device_device', 'all_reduce', 'micro-step', 1, 'train.py:step:85'),
- ('syncs', 'loss.item()', 'step', 1, 'train.py:step:83'),
- ('syncs', 'if mask.any()', 'micro-step', 12, 'model.py:GPT.forward:72')],
+        [('copies', 'x', 'micro-step', None, 2, 'train.py:step:74'),
+ ('data_path', 'read', None, None, 8, 'train.py:main:22'),
+ ('device_device', 'all_reduce', 'micro-step', None, 1, 'train.py:step:85'),
+ ('syncs', 'loss.item()', 'step', 10, 1, 'train.py:step:83'),
+ ('syncs', 'if mask.any()', 'micro-step', None, 12, 'model.py:GPT.forward:72')],
         absent='pin',
     ),
     "step_syncs": Case(

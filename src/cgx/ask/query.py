@@ -16,6 +16,7 @@ from cgx.model import schema
 from cgx.store.base import Rows
 
 _NAME = re.compile(r"[A-Za-z_]\w*")
+_JOB = "MATCH (j:Job {id: $job})-[:OF]->(c:Commit) RETURN j.name AS job, c.name AS commit ORDER BY commit"
 _QUOTED = re.compile(r"'([^']+)'")
 
 
@@ -49,14 +50,25 @@ def answer(where: Where, statement: str, given: Mapping[str, Any], *, timeout: f
     else:
         text, values = statement, parameters.for_statement(statement, given, where)
     rows = where.store.run(text, values, timeout=timeout or None, limit=limit)
-    for name in ("commit", "new"):
-        if isinstance(values.get(name), str):
-            where.note(f"commit {values[name][:10]}")
-            break
+    _say_commit(where, values)
     for warning in rows.warnings:
         if not _known(warning):
             where.note(warning)
     return rows
+
+
+def _say_commit(where: Where, values: Mapping[str, Any]) -> None:
+    """Note which commit the answer speaks of."""
+    for name in ("commit", "new"):
+        if isinstance(values.get(name), str):
+            where.note(f"commit {values[name][:10]}")
+            return
+    for name in ("job", "new_job"):
+        if isinstance(values.get(name), str):
+            found = where.store.run(_JOB, {"job": values[name]}).rows
+            for job, commit in found:
+                where.note(f"{job} at commit {commit}")
+            return
 
 
 def tell(where: Where, rows: Rows, limit: int) -> None:
