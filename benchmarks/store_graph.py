@@ -73,16 +73,10 @@ class _Generator:
                 Node(
                     "EntryPoint",
                     entry,
-                    {
-                        "name": "train",
-                        "kind": "script",
-                        "command": "python train.py",
-                        "anchor": "m0.py:<module>:1",
-                        "rank": 0,
-                    },
+                    {"name": "train", "kind": "script", "command": "python train.py", "anchor": "m0.py:<module>:1"},
                 )
             )
-            edges.append(Edge("OFFERS", sha, entry))
+            edges.append(Edge("OFFERS", sha, entry, {"rank": 0}))
         for number in range(EXTERNALS):
             qname = f"torch.{'distributed' if number < 20 else 'nn'}.x{number}" if number else "torch.nn.Module"
             nodes.append(

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from cgx.indexer.names.cache import FactsCache
 from cgx.indexer.names.program import Program, Session, link, without_gc
 from cgx.indexer.passes.commit_nodes import commit_delta, generator, reason_nodes
+from cgx.indexer.passes.entry_points import entry_point_delta
 from cgx.indexer.passes.figures import Figures, count
 from cgx.indexer.passes.identity import commit_id, repository_id
 from cgx.indexer.passes.static_graph import FileGraph, Identities, file_version, links_of, mark_definitions
@@ -100,7 +101,8 @@ def write_graph(work: Work) -> None:
     assert work.program is not None
     count(work.program, work.tree, work.figures)
     commit = commit_delta(work.tree, work.versions, work.figures.on_commit())
-    work.delta.extend(commit.nodes, commit.edges)
+    offers = entry_point_delta(work.tree)
+    work.delta.extend([*commit.nodes, *offers.nodes], [*commit.edges, *offers.edges])
     _flush(work)
 
 

@@ -232,3 +232,16 @@ def test_broken_files_are_counted_and_the_rest_is_indexed(repo: Path, store: Sto
     assert [text.split(":")[0] for text in figures.partial] == ["bad.py"]
     parsed = "MATCH (f:File) WHERE f.parsed <> 'whole' RETURN f.path AS path, f.parsed AS how ORDER BY path"
     assert rows(store, parsed) == [("bad.py", "partial")]
+
+
+def test_entry_points_hang_on_their_commit(tmp_path):
+    from cgx.indexer.passes.entry_points import entry_point_delta
+    from cgx.indexer.source import open_tree
+    from cgx.model import schema
+
+    (tmp_path / "train.py").write_text("import torch\n\nif __name__ == '__main__':\n    torch.zeros(1).sum().backward()\n")
+    tree = open_tree(tmp_path)
+    delta = entry_point_delta(tree)
+    schema.check(delta)
+    assert [node.properties["command"] for node in delta.nodes] == ["python train.py"]
+    assert [(edge.kind, edge.source) for edge in delta.edges] == [("OFFERS", f"tree:{tree.digest}")]

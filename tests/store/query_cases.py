@@ -36,7 +36,7 @@ CASES: dict[str, Case] = {
     "entry_points": Case(
         {},
         [(0, 'script', 'python train.py', 'train', 'main guard, optimizer', 'train.py:<module>:100')],
-        absent='aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa',
+        absent='legacy',
     ),
     "external_packages": Case(
         {},

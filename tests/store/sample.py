@@ -212,11 +212,14 @@ def _others(delta: GraphDelta) -> None:
     extra = _Source(delta, (NEW,), "extra.py", "e1")
     extra.function("sync_metrics", 3, 12, parameters=["x"])
     extra.call("sync_metrics", "torch.distributed.all_reduce", 6, "dist.all_reduce")
-    why = {"kind": "script", "anchor": "train.py:<module>:100", "rank": 0, "why": "main guard, optimizer"}
-    for commit in (OLD, NEW):
-        entry = f"{commit}:script:python train.py"
-        delta.nodes.append(Node("EntryPoint", entry, {"name": "train.py", "command": "python train.py", **why}))
-        delta.edges += [Edge("OFFERS", commit, entry), Edge("STARTS", entry, f"{REPO}:train")]
+    script = {"kind": "script", "anchor": "train.py:<module>:100", "why": "main guard, optimizer"}
+    older = {"kind": "console script", "anchor": "setup.cfg:<module>:4", "why": "calls old:legacy"}
+    for name, properties in (("python train.py", script), ("legacy", older)):
+        delta.nodes.append(Node("EntryPoint", f"{REPO}:entry:{name}", {"name": name, "command": name, **properties}))
+    delta.edges.append(Edge("STARTS", f"{REPO}:entry:python train.py", f"{REPO}:train"))
+    delta.edges.append(Edge("OFFERS", OLD, f"{REPO}:entry:legacy", {"rank": 1}))
+    for commit in (OLD, NEW):  # both offer the same
+        delta.edges.append(Edge("OFFERS", commit, f"{REPO}:entry:python train.py", {"rank": 0}))
 
 
 def graph_record(layers: int) -> dict[str, Any]:

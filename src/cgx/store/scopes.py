@@ -15,7 +15,10 @@ BATCH = 5_000
 
 _JOBS = "MATCH (j:Job)-[:OF]->(:Commit {id: $id}) RETURN j.id AS id ORDER BY id"
 _ENTRIES = "MATCH (:Job {id: $id})-[:HAS_ENTRY]->(e) RETURN labels(e)[0] AS label, e.id AS id ORDER BY label, id"
-_OFFERS = "MATCH (:Commit {id: $id})-[:OFFERS]->(e:EntryPoint) RETURN e.id AS id ORDER BY id"
+_OFFERS = (
+    "MATCH (:Commit {id: $id})-[:OFFERS]->(e:EntryPoint) OPTIONAL MATCH (o:Commit)-[:OFFERS]->(e) WHERE o.id <> $id "
+    "WITH e, count(o) AS others WHERE others = 0 RETURN e.id AS id ORDER BY id"
+)
 _FILES = (
     "MATCH (:Commit {id: $id})-[:HAS]->(f:File) OPTIONAL MATCH (o:Commit)-[:HAS]->(f) WHERE o.id <> $id "
     "WITH f, count(o) AS others WHERE others = 0 RETURN f.id AS id ORDER BY id"
