@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from cgx.indexer.interpreter.values import TensorValue, Value
-from cgx.indexer.ops.einops_rules import DOTS, arrange, axis_sizes, given_axes, read_side
+from cgx.indexer.ops.einops_patterns import DOTS, arrange, axis_sizes, given_axes, read_side
 from cgx.indexer.ops.rows import Call, OpRow, row
 from cgx.indexer.ops.shapes import MaybeSize, Shape, Undetermined, join_sizes
 from cgx.indexer.ops.tensors import device_of, result_dtype, tensor

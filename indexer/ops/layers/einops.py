@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from cgx.indexer.interpreter.values import DictValue, Value
-from cgx.indexer.ops.einops_rules import given_axes, rearranged, sides, steps_of
+from cgx.indexer.ops.einops_patterns import given_axes, sides
+from cgx.indexer.ops.einops_rules import rearranged
+from cgx.indexer.ops.einops_steps import steps_of
 from cgx.indexer.ops.layers.rows import LayerCall, LayerRow, layer
 from cgx.indexer.ops.rows import Step
 from cgx.indexer.ops.shapes import MaybeSize, Shape

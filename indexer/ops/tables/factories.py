@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from cgx.indexer.ops.dtypes import LEGACY_CLASSES
 from cgx.indexer.ops.rows import OpRow, row
+from cgx.indexer.ops.rules import convert
 from cgx.indexer.ops.rules import factory as rules
-from cgx.indexer.ops.rules.factory import cast, filled, filled_like, legacy_tensor, moved, new_of, random, to_python
-from cgx.indexer.ops.rules.index import unchanged
+from cgx.indexer.ops.rules.convert import cast, moved, to_python
+from cgx.indexer.ops.rules.factory import filled, filled_like, legacy_tensor, new_of, random
+from cgx.indexer.ops.rules.gather import unchanged
 from cgx.indexer.ops.rules.pointwise import pointwise, same
 
 TM = "torch Tensor"
@@ -77,23 +79,23 @@ ROWS: list[OpRow] = [
     row("fill", "torch", "input, value", unchanged, "f32[3], 1 -> f32[3]"),
     row("copy_", "Tensor", "input, src, non_blocking=False", unchanged, "f32[3], f16[3] -> f32[3]", inplace=True),
     row("fill_diagonal_", "Tensor", "input, fill_value, wrap=False", unchanged, "f32[3,3], 1 -> f32[3,3]", inplace=True),
-    row("set_", "Tensor", "input, source=None", lambda call: rules.converted(call.tensor("source"), call.tensor("source").dtype, call.tensor("source").device),
+    row("set_", "Tensor", "input, source=None", lambda call: convert.converted(call.tensor("source"), call.tensor("source").dtype, call.tensor("source").device),
         "", inplace=True),
     row("to", "Tensor", "input, target=None, second=None, non_blocking=False, copy=False, *, dtype=None, device=None, other=None, memory_format=None",
-        rules.to, "f32[3], torch.float16 -> f16[3]", sync_rule=rules.to_sync),
+        convert.to, "f32[3], torch.float16 -> f16[3]", sync_rule=convert.to_sync),
     *(row(name, "Tensor", "input, memory_format=None", cast(dtype), f"f32[3] -> {dtype}[3]") for name, dtype in CASTS.items()),
-    row("type", "Tensor", "input, dtype=None, non_blocking=False", rules.to_type, "f32[3], torch.int64 -> i64[3]"),
-    row("type_as", "Tensor", "input, other", rules.type_as, "f32[3], f16[2] -> f16[3]"),
+    row("type", "Tensor", "input, dtype=None, non_blocking=False", convert.to_type, "f32[3], torch.int64 -> i64[3]"),
+    row("type_as", "Tensor", "input, other", convert.type_as, "f32[3], f16[2] -> f16[3]"),
     row("cuda", "Tensor", "input, device=None, non_blocking=False, memory_format=None", moved("cuda"), ""),
     row("cpu", "Tensor", "input, memory_format=None", moved("cpu"), "f32[3] -> f32[3]", sync="cpu"),
-    row("pin_memory", "Tensor", "input, device=None", rules.pin, ""),
+    row("pin_memory", "Tensor", "input, device=None", convert.pin, ""),
     row("share_memory_", "Tensor", "input", unchanged, "f32[3] -> f32[3]", inplace=True),
     row("to_sparse", "Tensor", "input, layout=None", same, ""),
     row("to_dense", "Tensor", "input, dtype=None", same, ""),
     row("coalesce", "Tensor", "input", same, ""),
-    row("numpy", "Tensor", "input, *, force=False", rules.to_numpy, "", kind="op", sync="numpy", aliases="torch.Tensor.__array__"),
-    row("item", "Tensor", "input", rules.item, "", kind="op", sync="item"),
-    row("tolist", "Tensor", "input", rules.tolist, "", kind="op", sync="tolist"),
+    row("numpy", "Tensor", "input, *, force=False", convert.to_numpy, "", kind="op", sync="numpy", aliases="torch.Tensor.__array__"),
+    row("item", "Tensor", "input", convert.item, "", kind="op", sync="item"),
+    row("tolist", "Tensor", "input", convert.tolist, "", kind="op", sync="tolist"),
     row("bool", "operator", "input", to_python("bool"), "", sync="branch", aliases="torch.Tensor.__bool__ operator.truth torch.is_nonzero torch.Tensor.is_nonzero"),
     row("int", "operator", "input", to_python("int"), "", sync="conversion", aliases="torch.Tensor.__int__ torch.Tensor.__index__ operator.index"),
     row("float", "operator", "input", to_python("float"), "", sync="conversion", aliases="torch.Tensor.__float__"),

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from cgx.indexer.ops.rows import OpRow, row
+from cgx.indexer.ops.rules import diagonal, linalg, pointwise, products, spectral, split, view
 from cgx.indexer.ops.rules import further as rules
-from cgx.indexer.ops.rules import linalg, pointwise, view
-from cgx.indexer.ops.rules.index import unchanged
+from cgx.indexer.ops.rules.gather import unchanged
 from cgx.indexer.ops.rules.pointwise import pointwise as elementwise
 from cgx.indexer.ops.rules.reduce import reduction, scan
 from cgx.indexer.ops.tables.copies import COPIES
@@ -65,15 +65,15 @@ ROWS: list[OpRow] = [
     row("abs_", "Tensor", "input", unchanged, "f32[3] -> f32[3]", inplace=True, aliases="torch.abs_ torch.Tensor.absolute_"),
     row("chalf", "Tensor", "input", lambda call: rules.retyped(call, "complex32"), ""),
     row("resize_as_", "Tensor", "input, other", lambda call: view.same_shape_as(call), "f32[6], f32[2,3] -> f32[2,3]", inplace=True),
-    row("as_strided_", "Tensor", "input, size, stride, storage_offset=0", view.as_strided, "f32[6], (2, 3), (3, 1) -> f32[2,3]", inplace=True),
+    row("as_strided_", "Tensor", "input, size, stride, storage_offset=0", diagonal.as_strided, "f32[6], (2, 3), (3, 1) -> f32[2,3]", inplace=True),
     row("as_subclass", "Tensor", "input, cls", view.keep, "", kind="view"),
     row("sum_to_size", "Tensor", "input, *size", rules.sized, "f32[4,3], 1, 3 -> f32[1,3]"),
     row("new_empty_strided", "Tensor", "input, size, stride, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False",
         rules.sized, "f32[3], (2, 3), (3, 1) -> f32[2,3]", kind="factory"),
     row("narrow_copy", TM, "input, dim, start, length", view.narrow, "f32[9,3], 0, 2, 4 -> f32[4,3]"),
-    row("unsafe_chunk", TM, "input, chunks, dim=0", view.chunk, "f32[4], 2 -> (f32[2], f32[2])"),
-    row("unsafe_split", TM, "input, split_size_or_sections, dim=0", view.split, "f32[4], 2 -> (f32[2], f32[2])"),
-    row("unsafe_split_with_sizes", TM, "input, split_size_or_sections, dim=0", view.split, "f32[4], [1, 3] -> (f32[1], f32[3])"),
+    row("unsafe_chunk", TM, "input, chunks, dim=0", split.chunk, "f32[4], 2 -> (f32[2], f32[2])"),
+    row("unsafe_split", TM, "input, split_size_or_sections, dim=0", split.split, "f32[4], 2 -> (f32[2], f32[2])"),
+    row("unsafe_split_with_sizes", TM, "input, split_size_or_sections, dim=0", split.split, "f32[4], [1, 3] -> (f32[1], f32[3])"),
     *(row(f"{name}_copy", "torch", signature, rule, example) for name, signature, rule, example in COPIES),
     row("unravel_index", "torch", "indices, shape", rules.unravelled, "i64[4], (3, 5) -> (i64[4], i64[4])", aliases="torch.functional.unravel_index"),
     row("norm_except_dim", "torch", "v, pow=2, dim=0", rules.norm_except, "f32[4,3,2] -> f32[4,1,1]"),
@@ -105,10 +105,10 @@ ROWS: list[OpRow] = [
     row("apply_", "Tensor", "input, callable", unchanged, "", inplace=True),
     row("map_", "Tensor", "input, tensor, callable", unchanged, "", inplace=True),
     row("polygamma", "Tensor", "input, n", pointwise.same, "f32[3], 1 -> f32[3]", has_inplace=True),
-    row("hfft2", "fft", "input, s=None, dim=(-2, -1), norm=None", rules.transform_many("real", (-2, -1)), "c64[4,5] -> f32[4,8]"),
-    row("ihfft2", "fft", "input, s=None, dim=(-2, -1), norm=None", rules.transform_many("half", (-2, -1)), "f32[4,8] -> c64[4,5]"),
+    row("hfft2", "fft", "input, s=None, dim=(-2, -1), norm=None", spectral.transform_many("real", (-2, -1)), "c64[4,5] -> f32[4,8]"),
+    row("ihfft2", "fft", "input, s=None, dim=(-2, -1), norm=None", spectral.transform_many("half", (-2, -1)), "f32[4,8] -> c64[4,5]"),
     row("torch.nn.functional.scaled_mm", "", "mat_a, mat_b, scale_a=None, scale_recipe_a=None, scale_b=None, scale_recipe_b=None, bias=None, output_dtype=None",
-        linalg.scaled, ""),
+        products.scaled, ""),
     row("torch.nn.utils.rnn.pack_padded_sequence", "", "input, lengths, batch_first=False, enforce_sorted=True", rules.packed, "", kind="op"),
     row("torch.nn.utils.rnn.pad_packed_sequence", "", "sequence, batch_first=False, padding_value=0.0, total_length=None", rules.unpacked, "", kind="op"),
     row("torch.nn.utils.rnn.pack_sequence", "", "sequences, enforce_sorted=True", rules.packed, "", kind="op"),

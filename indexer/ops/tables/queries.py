@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from cgx.indexer.ops.rows import OpRow, row
-from cgx.indexer.ops.rules import factory
+from cgx.indexer.ops.rules import convert
 from cgx.indexer.ops.rules import query as rules
 from cgx.indexer.ops.rules.query import constant, of_kind, unknown
 
@@ -13,7 +13,7 @@ ROWS: list[OpRow] = [
     row("size", "Tensor", "input, dim=None", rules.size, "f32[2,T], 1 -> T", kind="query"),
     row("dim", "Tensor", "input", rules.rank, "f32[2,3] -> 2", kind="query", aliases="ndimension"),
     row("numel", TM, "input", rules.count, "f32[2,3] -> 6", kind="query", aliases="torch.Tensor.nelement"),
-    row("len", "operator", "input", factory.length, "f32[2,3] -> 2", kind="query", aliases="torch.Tensor.__len__ builtins.len"),
+    row("len", "operator", "input", convert.length, "f32[2,3] -> 2", kind="query", aliases="torch.Tensor.__len__ builtins.len"),
     row("element_size", "Tensor", "input", rules.element_size, "f16[2] -> 2", kind="query"),
     row("is_floating_point", TM, "input", of_kind("float"), "f32[2] -> True", kind="query"),
     row("is_complex", TM, "input", of_kind("complex"), "f32[2] -> False", kind="query"),
