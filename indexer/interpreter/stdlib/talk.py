@@ -58,7 +58,7 @@ def _thing(qname: str) -> Handler:
 # -- progress bars -------------------------------------------------------------------------------------------------------
 
 
-def _bar(interp: Any, site: Any, args: Args, kwargs: Kwargs) -> Value:
+def make_bar(interp: Any, site: Any, args: Args, kwargs: Kwargs) -> Value:
     """``tqdm(iterable)``: the bar gives the iterable's elements."""
     source = args[0] if args else kwargs.get("iterable", MISSING)
     attrs: dict[str, Value] = {"total": kwargs.get("total"), "disable": kwargs.get("disable", False)}
@@ -70,7 +70,7 @@ def _bar(interp: Any, site: Any, args: Args, kwargs: Kwargs) -> Value:
 def _bar_range(interp: Any, site: Any, args: Args, kwargs: Kwargs) -> Value:
     from cgx.indexer.interpreter.values import External
 
-    return _bar(interp, site, [interp.call(External("range"), args, {}, site)], kwargs)
+    return make_bar(interp, site, [interp.call(External("range"), args, {}, site)], kwargs)
 
 
 def _bar_iterate(interp: Any, site: Any, args: Args, kwargs: Kwargs) -> Value:
@@ -164,7 +164,7 @@ ENTRIES: dict[str, Handler] = {
     "tabulate.tabulate": lambda interp, site, args, kwargs: Unknown(site.text, "unsupported", site.anchor, "str"),
     "termcolor.colored": first,
     "alive_progress.alive_it": _track,
-    **dict.fromkeys(BARS, _bar),
+    **dict.fromkeys(BARS, make_bar),
     "tqdm.trange": _bar_range,
     "tqdm.auto.trange": _bar_range,
     f"{BAR}.__iter__": _bar_iterate,
