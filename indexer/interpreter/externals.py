@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import builtins
 from collections.abc import Iterable
 from types import ModuleType
@@ -258,6 +259,8 @@ class Externals:
             self.emit(OpNode(site.anchor, site.text, qname=qname, inputs=torch_tensors, outputs=[], opaque=True))
             return result
         if isinstance(func, Unknown):
+            if isinstance(site.node, ast.Call) and isinstance(site.node.func, ast.Attribute) and site.node.func.attr == "backward" and not self.in_model:
+                return self.call_external("torch.Tensor.backward", [None, *args], kwargs, site)  # whatever the loss is
             return Unknown(site.text, func.reason, func.anchor or site.anchor, settle=func.settle)
         if qname[:1].isupper() or (qname.rpartition(".")[2][:1].isupper() and "." in qname):
             return Opaque(qname, {}, site.anchor)

@@ -179,6 +179,8 @@ def set_item(interp: Interp, owner: Value, key: Value, value: Value, site: Site)
         if found is MISSING:
             interp.trail.set(owner, "open", True)
         else:
+            if found == "lr" and "params" in owner.items and interp.loops:  # a group of an optimizer
+                interp.event("compute", site, author="interpreter.items", key="lr_schedule", value="set by hand", at="step")
             interp.trail.set_item(owner.items, found, value)
             interp.trail.set_item(owner.origins, found, site.anchor)
     elif isinstance(owner, Instance):

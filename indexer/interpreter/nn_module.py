@@ -279,6 +279,9 @@ def _apply(interp: Interp, site: Site, args: Args, kwargs: Kwargs) -> Value:
          "register_full_backward_hook", "register_full_backward_pre_hook", "register_backward_hook", "set_extra_state",
          "reset_parameters", "__setstate__")  # fmt: skip
 def _self(interp: Interp, site: Site, args: Args, kwargs: Kwargs) -> Value:
+    if interp.called_name(site) == "zero_grad":
+        for handler in interp.handlers("torch.nn.Module.zero_grad"):
+            handler(interp, site, args, kwargs)
     if interp.called_name(site) == "requires_grad_" and isinstance(args[0], ModuleInstance):
         mode = args[1] if len(args) > 1 else kwargs.get("requires_grad", True)
         for _, value in named_parameters(interp, args[0]):

@@ -216,10 +216,17 @@ def base_init(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value
     return None
 
 
+def module_zero_grad(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    """``model.zero_grad()``; the core does the rest."""
+    zero_grad(interp, site, args, kwargs)
+    return NotImplemented
+
+
 ENTRIES: dict[str, Any] = {row.qname: constructor(row) for row in ROWS}
 for _row in ROWS:
     ENTRIES[f"torch.optim.{_row.name.lower()}.{_row.name}"] = ENTRIES[_row.qname]
 ENTRIES |= {
+    "torch.nn.Module.zero_grad": module_zero_grad,
     f"{OPTIMIZER}.__init__": base_init,
     f"{OPTIMIZER}.step": step,
     f"{OPTIMIZER}.zero_grad": zero_grad,

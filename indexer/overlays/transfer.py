@@ -133,8 +133,8 @@ def tensor_cuda(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Val
 
 
 def tensor_cpu(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    """The op's row says that it waits, and that it copies."""
     result = interp.op("torch.Tensor.cpu", args, kwargs, site)
-    copy(interp, args[0], "cpu", False, site, what=site.text)
     return moved(args[0], result, "cpu", None) if isinstance(args[0], TensorValue) else result
 
 

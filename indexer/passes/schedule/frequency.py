@@ -13,6 +13,8 @@ from cgx.indexer.passes.schedule.tree import Spot
 
 ONCE = re.compile(r"^[\w.\[\]'\" \-+]+ == -?\d+$")  # a counter compared with one number
 
+ELEMENT = "another element"  # alternatives of one loop over a known list: each stands for its own rounds, not for a condition
+
 
 def unit_loop(spot: Spot, step: Step) -> LoopNode | None:
     """The innermost loop round the spot whose unit has a name."""
@@ -26,7 +28,7 @@ def guard_text(branches: list[BranchNode]) -> str:
     """Conditions round a place, as one text."""
     texts: list[str] = []
     for branch in branches:
-        if branch.text and branch.text not in texts:
+        if branch.text and branch.text not in texts and ELEMENT not in branch.text:
             texts.append(branch.text)
     if len(texts) == 1:
         return texts[0]
@@ -69,7 +71,9 @@ def is_period(branch: BranchNode) -> bool:
 
 
 def inner_loop(spot: Spot, unit: LoopNode, branch: BranchNode) -> bool:
-    """A loop lies between the unit's and the branch: its counter is not the unit's."""
+    """A loop lies between the unit's and the branch: its counter is not the unit's, unless the unit's loop counts it up."""
+    if branch.period is not None and counts_up(str(branch.period[0]), unit):
+        return False
     for node in spot.below(unit):
         if node is branch:
             return False
@@ -86,8 +90,21 @@ def with_guard(row: dict[str, Any], branches: list[BranchNode]) -> dict[str, Any
 
 
 def repeat_of(spot: Spot, step: Step) -> int | None:
-    """Times within one unit: the counts of the loops below it."""
-    return product(loop_count(one) for one in loops_inside(spot, unit_loop(spot, step)))
+    """Times within one unit: the counts of the loops below it, without those that reach the place in one round only."""
+    loops = loops_inside(spot, unit_loop(spot, step))
+    return product(loop_count(one) for one in loops if not in_one_round(spot, one))
+
+
+def in_one_round(spot: Spot, loop: LoopNode) -> bool:
+    """A branch right in the loop holds where its counter is one number."""
+    for node in spot.below(loop):
+        if isinstance(node, LoopNode):
+            return False
+        if isinstance(node, BranchNode) and ELEMENT in node.text:
+            return True
+        if isinstance(node, BranchNode) and not node.decided and ONCE.match(node.text) and counts_up(node.text, loop):
+            return True
+    return False
 
 
 def loops_inside(spot: Spot, unit: LoopNode | None) -> list[LoopNode]:

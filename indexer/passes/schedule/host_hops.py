@@ -16,6 +16,7 @@ HOPS: dict[str, tuple[str, ...]] = {
     "collate": ("stack", "cat", "pad_sequence", "concatenate"),
 }
 BY_NAME = {name: hop for hop, names in HOPS.items() for name in names}
+LATE = ("backward", "optimizer")  # parts of the step in which no batch is made
 SOURCES = frozenset({"read", "pin"})
 
 
@@ -39,6 +40,8 @@ def data_functions(run: Run) -> list[Node]:
                 continue
             if kind == "copy" and (data.get("direction") != "H2D" or data.get("carrier") or data.get("factory")):
                 continue
+            if run.step.kind == "training" and run.phases.of(spot) not in ("data", "evaluation", "startup"):
+                continue
             calls = [one for one in spot.path if isinstance(one, CallNode)]
             found += [one for one in calls[-1:] if not any(one is known for known in found)]
     return found
@@ -47,10 +50,11 @@ def data_functions(run: Run) -> list[Node]:
 def host_hops(run: Run) -> list[tuple[Spot, str, str]]:
     """(place, hop, qualified name of the op)."""
     holders = {id(one) for one in data_functions(run)}
+    late = run.step.kind == "training" and bool(run.step.optimizers)
     found = []
     for spot in run.spots:
         hop = hop_of(spot)
-        if hop and any(id(one) in holders for one in spot.path):
+        if hop and any(id(one) in holders for one in spot.path) and not (late and run.phases.by_place(spot) in LATE):
             assert isinstance(spot.node, OpNode)
             found.append((spot, hop, spot.node.qname))
     return found

@@ -98,7 +98,7 @@ class Phases:
         if node.kind == "log":
             return "logging"
         if node.kind == "copy" and node.data.get("direction") == "H2D":
-            return "logging" if spot.order > self.optimizer_end and self.late(spot) else "data"
+            return "logging" if spot.order > self.optimizer_end and (self.late(spot) or self.made_here(node)) else "data"
         if node.kind == "sync":
             return self.sync_phase(spot, node)
         if node.kind == "copy":
@@ -108,6 +108,10 @@ class Phases:
     def late(self, spot: Spot) -> bool:
         """After the optimizer's step under a period or guard: part of what is reported."""
         return any(isinstance(one, BranchNode) for one in spot.below(self.step.loop))
+
+    def made_here(self, node: Event) -> bool:
+        """A number of the host goes to the device, to be reduced: no batch."""
+        return str(node.data.get("what", "")).startswith(("torch.tensor(", "torch.as_tensor("))
 
     def compute_phase(self, spot: Spot, node: Event) -> str:
         key = node.data.get("key")

@@ -11,6 +11,7 @@ from cgx.indexer.passes.schedule.step import Step, is_model
 from cgx.indexer.passes.schedule.tree import Spot, events
 
 REGIONS = (CallNode, BranchNode, LoopNode, ScopeNode)
+REPORTED = ("log", "sync", "collective", "data", "copy")
 
 
 class Regions:
@@ -23,7 +24,17 @@ class Regions:
         saves = [spot for spot in events(found, "checkpoint") if spot.node.data.get("action") == "save"]  # type: ignore[attr-defined]
         self.evaluation = self.roots(evals, [*training, *saves])
         models = [spot for spot in found if isinstance(spot.node, ModuleCall)]
-        self.checkpoint = self.roots(saves, [*training, *models])
+        self.checkpoint = self.roots(saves, [*training, *models, *self.told_before(found, saves)])
+        self.training = {id(node) for spot in training for node in spot.path}
+
+    def told_before(self, found: list[Spot], saves: list[Spot]) -> list[Spot]:
+        """Values read from the device in a branch that saves further inside: what is reported is not part of saving."""
+        outer = {id(branch) for spot in saves for branch in spot.branches()[:-1]}
+        return [
+            spot
+            for spot in events(found, "sync")
+            if spot.node.data.get("reads") and spot.branches() and id(spot.branches()[-1]) in outer  # type: ignore[attr-defined]
+        ]
 
     def evaluates(self, spot: Spot) -> bool:
         """A call of a model that does not train: no gradients are kept, or it is in evaluation mode outside the step."""
@@ -48,12 +59,16 @@ class Regions:
         return found
 
     def reports_evaluation(self, spot: Spot) -> bool:
-        """A log of the branch that evaluates: what the evaluation found."""
+        """A log, a read, a collective or data in the branch that evaluates and does not train: what the evaluation found."""
         node = spot.node
-        if not isinstance(node, Event) or node.kind not in ("log", "sync") or node.data.get("internal"):
+        if not isinstance(node, Event) or node.kind not in REPORTED or node.data.get("internal") or spot.in_module:
             return False
         branches = [one for one in spot.below(self.step.loop) if isinstance(one, BranchNode)]
-        return any(any(one is root for root in self.evaluation) for branch in branches[-1:] for one in branch.children)
+        if node.kind not in ("log", "sync") or len(branches) > 1:
+            branches = [one for one in branches if one is branches[-1] or id(one) not in self.training]
+        else:
+            branches = branches[-1:]
+        return any(any(one is root for root in self.evaluation) for branch in branches for one in branch.children)
 
     def root(self, spot: Spot, roots: list[Node]) -> Node | None:
         for node in (*spot.path, spot.node):
@@ -66,8 +81,8 @@ class Regions:
         node = spot.node
         if isinstance(node, Event) and (node.kind == "checkpoint" or node.data.get("carrier") == "checkpoint"):
             return "checkpoint" if node.data.get("action") != "load" else None
-        if self.root(spot, self.evaluation) is not None or self.reports_evaluation(spot):
+        if self.root(spot, self.evaluation) is not None:
             return "evaluation"
         if self.root(spot, self.checkpoint) is not None:
             return "checkpoint"
-        return None
+        return "evaluation" if self.reports_evaluation(spot) else None
