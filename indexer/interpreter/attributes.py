@@ -51,6 +51,8 @@ def get_attribute(interp: Interp, owner: Value, name: str, site: Site) -> Value:
     reader = READERS.get(type(owner))
     if reader is not None:
         return reader(interp, owner, name, site)
+    if isinstance(owner, NamedResult) and name in owner.fields:
+        return owner.field(name)
     for kind in (bool, int, float, complex, str, bytes, tuple, range, slice):
         if isinstance(owner, kind):
             return _builtin(interp, owner, kind.__name__, name, site)
@@ -110,6 +112,13 @@ def find_in_mro(cls: ClassValue, name: str, after: ClassValue | None = None) -> 
 
 OBJECT_METHODS = frozenset({"__setattr__", "__getattribute__", "__delattr__", "__init_subclass__"})
 CUSTOM_OP = frozenset({"register_fake", "register_autograd", "register_kernel", "register_vmap", "register_torch_dispatch"})
+def closed(cls: ClassValue) -> bool:
+    """Every base is read, or is a builtin container whose members are known: what is not found is not there."""
+    from cgx.indexer.interpreter.externals import BUILTIN_BASES
+
+    return all(isinstance(base, ClassValue) or (isinstance(base, External) and (base.qname in PLAIN_BASES or base.qname in BUILTIN_BASES)) for base in cls.mro)
+
+
 PLAIN_BASES = frozenset({"object", "abc.ABC", "typing.Generic", "typing.Protocol", "typing_extensions.Protocol"})
 
 
@@ -158,7 +167,7 @@ def _instance(interp: Interp, owner: Instance, name: str, site: Site) -> Value:
             interp.leave_hook(owner, name)
     if cls.info.get("namedtuple") and name in ("_fields", "_asdict", "_replace", "count", "index"):
         return BoundMethod(External(f"namedtuple.{name}"), owner) if name != "_fields" else tuple(cls.info["fields"])
-    if owner.open or outside is not None:
+    if owner.open or not closed(cls):
         reason = outside.reason if isinstance(outside, Unknown) else "missing-module" if outside is not None else "unmodelled"
         return Unknown(site.text, reason, site.anchor)
     return interp.raise_("AttributeError", f"{cls.name!r} object has no attribute {name!r}", site)

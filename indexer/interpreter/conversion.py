@@ -282,6 +282,9 @@ class Conversion:
         if isinstance(value, DictValue):
             return dict(value.items)
         if isinstance(value, Instance):
+            data = value.attrs.get("__cgx_data__")
+            if isinstance(data, DictValue):
+                return dict(data.items)
             keys = value.cls.lookup("keys")
             if keys is not MISSING and not (isinstance(keys, Property)):
                 names = self.iterate(self.call_method(value, "keys", [], {}, site), site)

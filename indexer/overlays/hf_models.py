@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from cgx.indexer.interpreter.values import ClassValue, FunctionValue, Native, Value
+from cgx.indexer.interpreter.values import BoundMethod, ClassValue, FunctionValue, Native, Value
 
 Handler = Callable[[Any, Any, list[Value], dict[str, Value]], Value]
 
@@ -21,8 +21,8 @@ def same(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) ->
 
 
 def first(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
-    """A copy of a function under another name or text."""
-    return args[0]
+    """A copy of a function under another name or text; of a method, of its plain function."""
+    return args[0].func if isinstance(args[0], BoundMethod) else args[0]
 
 
 def nothing(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence as Items
+from typing import Any
+
 from cgx.indexer.interpreter.values import TensorValue, Value
-from cgx.indexer.ops.constants import flat
+from cgx.indexer.ops.constants import flat, is_static, nest
 from cgx.indexer.ops.dims import less
 from cgx.indexer.ops.dtypes import COMPLEX_OF, REAL_OF
 from cgx.indexer.ops.rows import Call
@@ -22,7 +25,18 @@ def repeat(call: Call) -> Value:
             raise Undetermined("repeat")
         times = [*(1 for _ in range(len(shape) - len(times))), *times]
     shape = [*(1 for _ in range(len(times) - len(shape))), *shape]
-    return like(base, tuple(None if a is None or b is None else a * b for a, b in zip(shape, times)))
+    result = tuple(None if a is None or b is None else a * b for a, b in zip(shape, times))
+    const = None
+    if base.const is not None and is_static(result) and all(isinstance(count, int) for count in times):
+        const = _tiled(nest(flat(base.const), shape), times)  # type: ignore[arg-type]
+    return like(base, result, const=const)
+
+
+def _tiled(const: Any, times: Items[Any]) -> Any:
+    """Known elements, each dimension repeated."""
+    if not times:
+        return const
+    return tuple(_tiled(part, times[1:]) for part in const) * times[0]
 
 
 def repeat_interleave(call: Call) -> Value:
