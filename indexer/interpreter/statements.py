@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from cgx.indexer.interpreter import operators
 from cgx.indexer.interpreter.blocks import holds_in_period, noted_period, rest_of, run_block
 from cgx.indexer.interpreter.classes import make_class
-from cgx.indexer.interpreter.joins import join, join_shapes
+from cgx.indexer.interpreter.joins import join, join_shapes, same
 from cgx.indexer.interpreter.loops import exec_for, exec_while
 from cgx.indexer.interpreter.scopes import Frame, Site
 from cgx.indexer.interpreter.signals import BREAK, CONTINUE, RETURN, Raised
@@ -26,6 +26,7 @@ from cgx.indexer.interpreter.values import (
     ClassValue,
     External,
     Instance,
+    TensorValue,
     Unknown,
     Value,
 )
@@ -184,6 +185,11 @@ def merge(interp: Interp, one: dict[Any, Change], two: dict[Any, Change], text: 
             continue
         if isinstance(change.key, str) and change.kind == "attr" and change.key == "open":
             interp.trail.write(change, bool(first) or bool(second))
+            continue
+        if change.kind == "attr" and (isinstance(change.obj, TensorValue) or change.key == "cls"):
+            # What a tensor is, or whose class an object is, has no alternatives: not known, or as it was.
+            unsure = change.before if change.key == "cls" else None
+            interp.trail.write(change, first if same(first, second) else unsure)
             continue
         name = change.key if isinstance(change.key, str) else ""
         interp.trail.write(change, join(first, second, text, None, name))

@@ -373,3 +373,24 @@ def test_a_package_is_run_by_its_main_module(run: Run) -> None:
         "pkg/__main__.py": "from .inner import VALUE\nif __name__ == '__main__':\n    got = VALUE\n",
     }
     assert run("", files=files, line="python -m pkg")["got"] == 3
+
+
+def test_what_a_tensor_is_has_no_alternatives(run: Run) -> None:
+    code = """
+import torch
+x = torch.zeros(2)
+class A:
+    def f(self): return 1
+class B(A):
+    def f(self): return 2
+a = A()
+if open("/data/x").read() == "y":
+    x.data = torch.zeros(3)
+    x.requires_grad = True
+    a.__class__ = B
+got = a.f()
+y = x + 1
+kind = str(y.dtype)
+"""
+    found = run(code)
+    assert found["got"] in (1, 2) and found["kind"] == "torch.float32"
