@@ -27,6 +27,7 @@ from cgx.indexer.interpreter.values import (
     Native,
     Opaque,
     Property,
+    Sequence,
     SetValue,
     TensorValue,
     Unknown,
@@ -274,6 +275,8 @@ class Externals:
             found = self.iterate(args[-1], site)
             return tuple(found) if isinstance(found, list) else self.unknown(site.text, "data", site)
         if kind in BUILTIN_KINDS:
+            if kind == "list" and isinstance(owner, Sequence):
+                return self.sequence_method(owner, name, site)
             method = methods.METHODS.get(qname)
             if method is None and isinstance(owner, (str, bytes, int, float, bool, complex, range, tuple)):
                 method = methods.plain_method(kind, name)
@@ -298,6 +301,16 @@ class Externals:
         if isinstance(owner, ListValue | SetValue | tuple):
             return self.unknown(site.text, "unsupported", site)
         return self.opaque_result(qname, [owner, *args], kwargs, site)
+
+    def sequence_method(self: Any, owner: Sequence, name: str, site: Site) -> Value:
+        """A list method on a list whose elements are not known one by one."""
+        if name in ("index", "count", "__len__"):
+            return self.unknown(site.text, "data", site, "int")
+        if name in ("append", "extend", "insert", "remove", "clear", "pop"):
+            self.trail.set(owner, "length", self.unknown(f"len({site.text})", "data", site, "int"))
+        if name in ("copy", "__iter__"):
+            return owner
+        return owner.element if name == "pop" else None
 
     def call_opaque(self: Any, owner: Opaque, name: str, args: Args, kwargs: Kwargs, site: Site) -> Value:
         """A method of a modelled object, or NotImplemented."""

@@ -37,6 +37,7 @@ Signal = str | None
 MAX_UNROLL = 4096  # iterations of a known loop that are evaluated one by one
 MAX_WHILE = 512  # iterations of a while loop with a decided test
 MAX_JOB_UNROLL = 8  # iterations of a job loop that works on the device, evaluated one by one, over a literal
+FEW = 16  # iterations of a loop whose inner loops answer for what it costs
 MAX_JOB_STEPS = 30_000  # statements in one outermost loop of the job that are evaluated per index
 # Rounds of widening by how many summarised loops stand round a loop: the work grows with their product. A loop deep inside
 # is evaluated once, with the values of its first iteration, and what it changes is widened behind it.
@@ -136,7 +137,7 @@ def _block(interp: Interp, body: list[ast.stmt], frame: Frame) -> Signal:
 
 def _budgeted(interp: Interp, node: Any, frame: Frame, loop: LoopNode, items: list[Value]) -> Signal:
     """Evaluate per index; a loop of the job that turns out to go through data is undone and evaluated once for all."""
-    if interp.in_model or interp.job_loop is not None:
+    if interp.in_model or interp.job_loop is not None or len(items) <= FEW:
         return _indexed(interp, node, frame, loop, items)
     interp.job_loop = interp.steps
     mark, exits = interp.mark(), (frame.early_exit, len(frame.returns))

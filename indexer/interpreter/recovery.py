@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from cgx.indexer.interpreter.signals import RETURN, Raised
 from cgx.indexer.interpreter.trace import ModuleCall
-from cgx.indexer.interpreter.values import Unknown, Value
+from cgx.indexer.interpreter.values import Instance, Unknown, Value
 
 if TYPE_CHECKING:
     from cgx.indexer.interpreter.scopes import Frame
@@ -63,6 +63,10 @@ class Recovery:
             return RETURN
         for target in _targets(node):
             self.bind(target, Unknown(target, "error", anchor), frame, node)
+        for member in _members(node):
+            owner = self.attempt(lambda member=member: self.eval(member.value, frame))
+            if isinstance(owner, Instance):
+                self.trail.set_item(owner.attrs, member.attr, Unknown(frame.code.text(member), "error", anchor))
         return None
 
 
@@ -92,6 +96,12 @@ def _targets(node: ast.stmt) -> list[str]:
     if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
         return [node.name]
     return []
+
+
+def _members(node: ast.stmt) -> list[ast.Attribute]:
+    """Attributes that the statement sets."""
+    targets = node.targets if isinstance(node, ast.Assign) else [node.target] if isinstance(node, ast.AnnAssign) else []
+    return [target for target in targets if isinstance(target, ast.Attribute)]
 
 
 def doubtful(result: Value, frame: Frame, name: str) -> Value:

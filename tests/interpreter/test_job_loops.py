@@ -41,3 +41,12 @@ def test_updating_parameters_in_place_keeps_their_shapes(tmp_path: Path) -> None
     trace = job(tmp_path, {"main.py": source})
     layer = next(node.module for node in calls(trace) if node.module.cls.name == "Linear")
     assert {name: value.shape for name, value in layer.parameters.items()} == {"weight": (3, 4), "bias": (3,)}
+
+
+def test_methods_of_a_list_of_unknown_length(tmp_path: Path) -> None:
+    source = MODEL + (
+        "names = tuple(open('names.txt').read().split())[: len(open('missing.txt').read())]\n"
+        "langs = list(names)\nlangs.append('x')\nplace = langs.index('en')\nNet(3)(torch.zeros(1, 4))\n"
+    )
+    trace = job(tmp_path, {"main.py": source, "names.txt": "en de fr"})
+    assert called(trace) == ["Net", "Linear"] and not trace.faults
