@@ -414,6 +414,8 @@ def _opaque(interp: Interp, owner: Opaque, name: str, site: Site) -> Value:
 
 
 def _dtype(interp: Interp, owner: DType, name: str, site: Site) -> Value:
+    if not isinstance(owner.name, str):  # of a cast to a dtype that a branch decides
+        return interp.unknown(site.text, "undecided-branch", site)
     if name == "is_floating_point":
         return owner.name.startswith(("float", "bfloat"))
     if name == "is_complex":
