@@ -1,4 +1,4 @@
-"""The README shows only what really runs: every console block is run and compared with what it shows.
+"""The README and the guide show only what really runs: every console block is run and compared with what it shows.
 
 ``python tests/docs/test_readme.py`` writes the blocks anew.
 """
@@ -17,6 +17,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 README = ROOT / "README.md"
+PAGES = (README, ROOT / "docs" / "guide.md")
 BLOCK = re.compile(r"```console\n\$ (?P<command>[^\n]+)\n(?P<output>.*?)```", re.DOTALL)
 SETUP = 'cgx export examples/char_gpt --launch "torchrun --nproc_per_node=8 train.py" --workspace demo --quiet'
 TIMES = re.compile(r"\b\d+(\.\d+)? (ms|s)\b")
@@ -45,7 +46,10 @@ def folder() -> Path:
     return made
 
 
-@pytest.mark.parametrize("block", list(BLOCK.finditer(README.read_text(encoding="utf-8"))), ids=lambda block: block["command"][:40])
+BLOCKS = [block for page in PAGES for block in BLOCK.finditer(page.read_text(encoding="utf-8"))]
+
+
+@pytest.mark.parametrize("block", BLOCKS, ids=lambda block: block["command"][:40])
 def test_shows_what_the_command_prints(block: re.Match[str], folder: Path) -> None:
     assert plain(run(block["command"], folder)) == plain(block["output"])
 
@@ -63,7 +67,8 @@ def write() -> None:
     def fill(block: re.Match[str]) -> str:
         return f"```console\n$ {block['command']}\n{run(block['command'], made).rstrip()}\n```"
 
-    README.write_text(BLOCK.sub(fill, README.read_text(encoding="utf-8")), encoding="utf-8")
+    for page in PAGES:
+        page.write_text(BLOCK.sub(fill, page.read_text(encoding="utf-8")), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -12,7 +12,11 @@ _LATEST = (
     "MATCH (c:Commit) WHERE $repository = '' OR c.repository = $repository "
     "RETURN c.id AS id, c.sha AS sha, c.refs AS refs ORDER BY coalesce(c.time, 0) DESC, id LIMIT 1000"
 )
-_JOBS = "MATCH (j:Job)-[:OF]->(c:Commit {id: $commit}) RETURN j.id AS id, j.name AS name ORDER BY id"
+_JOBS = (
+    "MATCH (j:Job)-[:OF]->(c:Commit {id: $commit}) "
+    "RETURN j.id AS id, j.name AS name, CASE WHEN j.launch IS NULL THEN 1 ELSE 0 END AS build ORDER BY build, name, id"
+)
+"""Launched jobs go before models that were only built."""
 
 
 @dataclass(slots=True)
