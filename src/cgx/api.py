@@ -104,10 +104,14 @@ class Graph:
         rows = answer(self._where, statement, {**(params or {}), **named}, timeout=timeout, limit=limit)
         return Result(rows, list(self._where.notes))
 
-    def graph(self, edge_kinds: list[str] | None = None, commit: str | None = None) -> nx.MultiDiGraph:
-        """The graph, or a projection of it, for networkx. ``commit``: ``latest``, an id, the start of a sha."""
+    def graph(self, edge_kinds: str | list[str] | None = None, commit: str | None = None) -> nx.MultiDiGraph:
+        """The graph, or a projection on one or more edge kinds, for networkx.
+
+        ``commit``: ``latest``, an id, the start of a sha; without it, everything in the store.
+        """
         named = self._where.commit(commit) if commit is not None else None
-        return self._where.store.graph(edge_kinds, named)
+        kinds = [edge_kinds] if isinstance(edge_kinds, str) else edge_kinds
+        return self._where.store.graph(kinds, named)
 
     def commits(self) -> list[str]:
         """Ids of the commits in the store, the newest first."""

@@ -27,6 +27,7 @@ def test_rows_pandas_and_networkx(store_folder: str):
         assert list(frame["line"]) == [70, 73] and frame["f"][0]["label"] == "Function"
         calls = graph.graph(["CALLS"], commit="latest")
         assert "train.py@t2:step" in calls and "train.py@t1:step" not in calls
+        assert {data["kind"] for *_, data in graph.graph("INHERITS").edges(data=True)} == {"INHERITS"}
         assert graph.commits() == [sample.NEW, sample.OLD]
 
 
