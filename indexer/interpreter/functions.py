@@ -23,6 +23,7 @@ from cgx.indexer.interpreter.values import (
     Unknown,
     Value,
 )
+from cgx.indexer.overlays import moving_average
 from cgx.model.anchors import Anchor
 
 if TYPE_CHECKING:
@@ -122,6 +123,8 @@ def call_function(interp: Interp, func: FunctionValue, args: list[Value], kwargs
         found = handler(interp, site, args, kwargs)
         if found is not NotImplemented:
             return found
+    if interp.loops:
+        moving_average.note(interp, func, site)
     flags = func.attrs.get("__cgx_flags__")
     bound = bind_arguments(interp, func, args, kwargs, site)
     scope = Scope("function", func.closure, module=func.module, globals=func.module.scope if func.module else None)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from pathlib import Path
 
 import pytest
@@ -14,13 +15,14 @@ from cgx.indexer.interpreter.values import (
     ClassValue,
     DictValue,
     DType,
+    FunctionValue,
     ListValue,
     ModuleInstance,
     Opaque,
     Sequence,
     TensorValue,
 )
-from cgx.indexer.overlays import OVERLAYS
+from cgx.indexer.overlays import OVERLAYS, moving_average
 from cgx.indexer.overlays.groups import purpose
 from cgx.indexer.overlays.transfer import blocks, copy, sync
 
@@ -275,3 +277,12 @@ def test_row_wise_layer_reduces_its_output() -> None:
         "torch.distributed.tensor.parallel.parallelize_module", "parallelize_module(m, mesh, plan)", root, None, plan
     )
     assert interp.events("wrap")[0].data["sends"] == (("forward", "all_reduce"),)
+
+
+@pytest.mark.parametrize(
+    ("name", "moves"),
+    [("update_ema", True), ("ema_update", True), ("update_moving_average", True), ("step_ema", True), ("get_ema", False), ("schema_update", False), ("update", False)],
+)
+def test_functions_named_for_a_moving_average(name: str, moves: bool) -> None:
+    func = FunctionValue(ast.parse("lambda: 0").body[0].value, name, f"train.{name}", name, "train.py", None, None)  # type: ignore[arg-type,attr-defined]
+    assert moving_average.updates(func) is moves

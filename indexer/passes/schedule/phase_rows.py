@@ -55,8 +55,14 @@ def split(run: Run, name: str, found: list[Spot]) -> list[list[Spot]]:
         groups = {key: part for key, part in groups.items() if key[0] != "job"}
     if name == "logging":
         groups = telling(run, groups, loose) or groups
-    parts = list(groups.values())
-    return [[*part, *(loose if index == 0 else [])] for index, part in enumerate(parts)] or [found]
+    for spot in loose:
+        frequency = frequency_of(spot, run.step)
+        own = groups.get((frequency.get("per"), frequency.get("every")))
+        if own is None:
+            own = next(iter(groups.values()), None)
+        if own is not None:
+            own.append(spot)
+    return list(groups.values()) or [found]
 
 
 def telling(run: Run, groups: dict[Any, list[Spot]], loose: list[Spot]) -> dict[Any, list[Spot]]:
@@ -216,7 +222,7 @@ def call_in_frame(run: Run, spot: Spot, root: Node | None) -> Anchor:
         for node in spot.below(entry):
             if isinstance(node, CallNode):
                 return node.anchor
-        return spot.anchor
+        return (spot.node.called_from if isinstance(spot.node, ModuleCall) else None) or spot.anchor
     symbols = frame_symbols(run)
     shared = [site for site in [*spot.call_sites(), spot.anchor] if site.symbol in symbols]
     return shared[-1] if shared else spot.anchor
