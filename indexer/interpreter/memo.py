@@ -194,7 +194,7 @@ class Memo:
         if len(entries) < MAX_ENTRIES:
             held = [module, *args, *kwargs.values(), *(value for _, _, value in reading.reads.values()), self.flags.get("stream")]
             trees = [(places.get(id(one), one), one, mode) for one, mode in reading.trees.values() if one is not module]
-            entries.append(Entry(node, reads, result, before, list(self.trace.unknowns[reading.unknowns :]), trees, module.training, held))
+            entries.append(Entry(node, reads, copied(result, {id(tensor): tensor for tensor in before}), before, list(self.trace.unknowns[reading.unknowns :]), trees, module.training, held))
         return result
 
     def shared_tables(self: Any) -> set[int]:

@@ -484,6 +484,13 @@ def _same_dim(left: Value, right: Value) -> bool | None:
     return None if found is NotImplemented else found
 
 
+def _members(group: SetValue) -> set[Any]:
+    """The constants in a set, kept with it."""
+    if group.index is None or group.index[0] != len(group.items):
+        group.index = (len(group.items), set(group.items))
+    return group.index[1]
+
+
 def contains(interp: Interp, item: Value, group: Value, site: Site) -> Value:
     if several(item, group):
         return lift(interp, (item, group), lambda a, b: contains(interp, a, b, site))
@@ -503,6 +510,9 @@ def contains(interp: Interp, item: Value, group: Value, site: Site) -> Value:
         return interp.unknown(site.text, "missing-file", site, "bool") if group.open else False
     if isinstance(group, tuple | ListValue | SetValue):
         items = group if isinstance(group, tuple) else group.items
+        if isinstance(item, int | str) and len(items) > 8 and all(type(other) is type(item) for other in items):
+            known = item in (_members(group) if isinstance(group, SetValue) else items)
+            return known or (interp.unknown(site.text, "data", site, "bool") if getattr(group, "open", False) else False)
         answers = [identical(interp, item, other, site) is True or equality(interp, item, other) for other in items]
         if True in answers:
             return True

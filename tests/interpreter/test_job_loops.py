@@ -50,3 +50,15 @@ def test_methods_of_a_list_of_unknown_length(tmp_path: Path) -> None:
     )
     trace = job(tmp_path, {"main.py": source, "names.txt": "en de fr"})
     assert called(trace) == ["Net", "Linear"] and not trace.faults
+
+
+def test_what_a_remembered_call_gave_outlives_the_round_it_was_made_in(tmp_path: Path) -> None:
+    source = MODEL + (
+        "from dataclasses import dataclass\n@dataclass\nclass Out:\n    shift: object\n    scale: object\n"
+        "class Mod(nn.Module):\n    def __init__(self):\n        super().__init__()\n        self.fc = nn.Linear(4, 8)\n"
+        "    def forward(self, x):\n        return Out(*self.fc(x).chunk(2, dim=-1))\n"
+        "mod = Mod()\nx = torch.zeros(2, 4)\nn = 0\nfor step in range(99):\n    out = mod(x)\n    n += 1\n    Net(3)(x * out.scale + out.shift).sum().backward()\n"
+    )
+    trace = job(tmp_path, {"main.py": source})
+    assert not trace.faults and "error" not in reasons(trace).values()
+    assert [node.inputs[0][1].shape for node in calls(trace) if node.module.cls.name == "Net"] == [(2, 4)]
