@@ -372,7 +372,7 @@ class Conversion:
                 return f"{value.cls.name}.{value.attrs['name']}"
         if isinstance(value, ClassValue):
             return f"<class '{value.qname}'>"
-        if isinstance(value, External) and value.tail[:1].isupper():
+        if isinstance(value, External) and (value.tail[:1].isupper() or value.qname in builtin_functions.TYPES):
             return f"<class '{value.qname}'>"
         if isinstance(value, tuple | ListValue) and not (isinstance(value, ListValue) and value.open):
             return self._items_text(value, site)

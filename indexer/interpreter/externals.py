@@ -57,6 +57,7 @@ PREFIXES = (
     ("torch.nn.modules.", "torch.nn.modules."),
     ("torch.nn.parameter.", "torch.nn."),
     ("torch._tensor.", "torch."),
+    ("torch.autograd.function.", "torch.autograd."),
     ("typing_extensions.", "typing."),
     ("torch.utils.data.dataloader.", "torch.utils.data."),
     ("torch.utils.data.dataset.", "torch.utils.data."),

@@ -91,12 +91,21 @@ def named_modules(module: ModuleInstance, prefix: str = "", seen: set[int] | Non
             yield from named_modules(child, f"{prefix}.{name}" if prefix else str(name), seen)
 
 
-def named_parameters(interp: Interp, module: ModuleInstance) -> list[tuple[str, TensorValue]]:
+def every_name(module: ModuleInstance, prefix: str = "") -> Iterator[tuple[str, ModuleInstance]]:
+    """``named_modules(remove_duplicate=False)``: a shared module under each of its names."""
+    yield prefix, module
+    for name, child in module.children.items():
+        if isinstance(child, ModuleInstance):
+            yield from every_name(child, f"{prefix}.{name}" if prefix else str(name))
+
+
+def named_parameters(interp: Interp, module: ModuleInstance, once: bool = True) -> list[tuple[str, TensorValue]]:
+    """(name, parameter); each parameter ``once``, or under every name it has."""
     found: list[tuple[str, TensorValue]] = []
     seen: set[int] = set()
-    for path, inner in named_modules(module):
+    for path, inner in named_modules(module) if once else every_name(module):
         for name, value in interp.materialise(inner).parameters.items():
-            if isinstance(value, TensorValue) and id(value) not in seen:
+            if isinstance(value, TensorValue) and not (once and id(value) in seen):
                 seen.add(id(value))
                 found.append((f"{path}.{name}" if path else name, value))
     return found
@@ -178,7 +187,8 @@ def _named_parameters(interp: Interp, site: Site, args: Args, kwargs: Kwargs) ->
     prefix = kwargs.get("prefix", args[1] if len(args) > 1 else "")
     head = f"{prefix}." if isinstance(prefix, str) and prefix else ""
     own = not _recurses(args, kwargs, 2)
-    found = [(head + name, value) for name, value in named_parameters(interp, owner) if not own or name in owner.parameters]
+    once = kwargs.get("remove_duplicate") is not False
+    found = [(head + name, value) for name, value in named_parameters(interp, owner, once) if not own or name in owner.parameters]
     return ListValue(found, is_open(owner))
 
 

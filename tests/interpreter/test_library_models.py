@@ -108,3 +108,22 @@ def test_small_contents_decide_a_branch(tmp_path: Path) -> None:
     trace = build(tmp_path, {"m.py": text}, "m.py:M()", ["x=float32[2,5]"])
     found = [node.qname for node in trace.root.walk() if hasattr(node, "qname")]
     assert "torch.Tensor.relu" in found and "torch.Tensor.tanh" not in found
+
+
+def test_parameters_under_every_name(tmp_path: Path) -> None:
+    text = (
+        "a = nn.Linear(2, 2)\nb = nn.Linear(2, 2)\nb.weight = a.weight\nm = nn.Sequential(a, b)\n"
+        "c = nn.Linear(1, len(list(m.named_parameters())))\nd = nn.Linear(1, len([n for n, _ in m.named_parameters(remove_duplicate=False)]))\n"
+    )
+    assert shown(tmp_path, text)[2:] == [3, 4]
+
+
+def test_results_by_field_and_mappings_spread(tmp_path: Path) -> None:
+    text = (
+        "import torch, torch.nn as nn\nfrom collections import OrderedDict\nclass Out(OrderedDict):\n    pass\ndef take(a, b):\n    return b\n"
+        "class M(nn.Module):\n    def forward(self, x):\n        top = x.max(dim=-1, keepdim=True).values\n        out = Out()\n        out['a'] = x\n        out['b'] = top\n"
+        "        if hasattr(out, 'other'):\n            return x.tanh()\n        return take(**out).relu()\n"
+    )
+    trace = build(tmp_path, {"m.py": text}, "m.py:M()", ["x=float32[2,5]"])
+    outputs = [node.outputs[0].shape for node in trace.root.walk() if getattr(node, "qname", "") == "torch.Tensor.relu"]
+    assert outputs == [(2, 1)] and not any(getattr(node, "qname", "") == "torch.Tensor.tanh" for node in trace.root.walk())
