@@ -115,7 +115,7 @@ def test_parameters_under_every_name(tmp_path: Path) -> None:
         "a = nn.Linear(2, 2)\nb = nn.Linear(2, 2)\nb.weight = a.weight\nm = nn.Sequential(a, b)\n"
         "c = nn.Linear(1, len(list(m.named_parameters())))\nd = nn.Linear(1, len([n for n, _ in m.named_parameters(remove_duplicate=False)]))\n"
     )
-    assert shown(tmp_path, text)[2:] == [3, 4]
+    assert shown(tmp_path, text)[3:] == [3, 4]
 
 
 def test_results_by_field_and_mappings_spread(tmp_path: Path) -> None:
