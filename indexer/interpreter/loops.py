@@ -316,6 +316,12 @@ def widen(interp: Interp, change: Change, loop: LoopNode) -> Value:
         return MISSING
     if change.kind == "attr" and change.key == "open":
         return True if after else MISSING
+    if change.kind == "attr" and isinstance(change.obj, TensorValue):
+        # What a tensor is has no alternatives: it is unknown (None) where another iteration finds it otherwise.
+        if before is None:
+            return MISSING
+        if change.key in ("dtype", "device", "pinned", "requires_grad"):
+            return None
     name = change.key if isinstance(change.key, str) else ""
     if isinstance(before, Unknown):
         if isinstance(after, Unknown):

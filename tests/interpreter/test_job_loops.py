@@ -62,3 +62,14 @@ def test_what_a_remembered_call_gave_outlives_the_round_it_was_made_in(tmp_path:
     trace = job(tmp_path, {"main.py": source})
     assert not trace.faults and "error" not in reasons(trace).values()
     assert [node.inputs[0][1].shape for node in calls(trace) if node.module.cls.name == "Net"] == [(2, 4)]
+
+
+def test_casts_in_a_loop_leave_no_alternatives_on_a_tensor(tmp_path: Path) -> None:
+    source = MODEL + (
+        "net = Net(3)\nfor name in open('names.txt').read().split():\n"
+        "    net.half() if name == 'half' else net.double()\n    net(torch.zeros(1, 4))\n    net.half()\nnet.bfloat16()\n"
+    )
+    trace = job(tmp_path, {"main.py": source})
+    assert not trace.faults
+    for node in calls(trace):
+        assert all(isinstance(value.dtype, str | None) for value in node.module.parameters.values())
