@@ -152,6 +152,8 @@ def _instance(interp: Interp, owner: Instance, name: str, site: Site) -> Value:
         # A modelled base that stands before the class that has the name wins, as in Python's order.
         earlier = interp.external_member(outside, name, owner, site) if isinstance(outside, External) else MISSING
         return earlier if earlier is not MISSING else bind(interp, found, owner, home or cls, name, site)
+    if name == "__getattr__" and isinstance(owner, ModuleInstance):
+        return BoundMethod(External("torch.nn.Module.__getattr__"), owner)
     special = _special(interp, owner, name)
     if special is not MISSING:
         return special

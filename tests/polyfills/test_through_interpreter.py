@@ -96,3 +96,20 @@ def test_recurrent_layer(tmp_path: Path) -> None:
     assert len(parameters(trace, "LSTM")) == 16
     net = next(node for node in trace.root.walk() if isinstance(node, ModuleCall))
     assert [value.shape for _, value in net.outputs] == [(3, 5, 8), (4, 3, 4)]
+
+
+def test_members_by_name(tmp_path: Path) -> None:
+    trace = build(
+        tmp_path,
+        "class Net(nn.Module):\n"
+        "    def __init__(self):\n"
+        "        super().__init__()\n"
+        "        for i in range(2):\n"
+        "            self.add_module(f'conv_{i}', nn.Conv2d(4, 4, 1))\n"
+        "    def forward(self, x):\n"
+        "        for i in range(2):\n"
+        "            x = self.__getattr__(f'conv_{i}')(x)\n"
+        "        return x\n",
+        ["x=float32[2,4,8,8]"],
+    )
+    assert called(trace) == ["Net", "Conv2d", "Conv2d"]

@@ -7,7 +7,7 @@ from typing import Any
 
 from cgx.indexer.interpreter.values import TensorValue, Value
 from cgx.indexer.ops.constants import flat, is_static, nest
-from cgx.indexer.ops.dims import less
+from cgx.indexer.ops.dims import maximum, minimum
 from cgx.indexer.ops.dtypes import COMPLEX_OF, REAL_OF
 from cgx.indexer.ops.rows import Call
 from cgx.indexer.ops.rules.view import arranged
@@ -109,10 +109,7 @@ def _diagonal_size(rows: MaybeSize, columns: MaybeSize, offset: int) -> MaybeSiz
     if rows is None or columns is None:
         return None
     rows, columns = (rows, columns - offset) if offset >= 0 else (rows + offset, columns)
-    if rows == columns:
-        return rows
-    smaller = less(rows, columns)
-    return None if smaller is None else (rows if smaller else columns)
+    return maximum(0, minimum(rows, columns))
 
 
 def diag(call: Call) -> Value:

@@ -7,7 +7,7 @@ import math
 from cgx.indexer.interpreter.values import Opaque, TensorValue, Unknown, Value
 from cgx.indexer.ops.dims import maximum, minimum
 from cgx.indexer.ops.results import NamedResult
-from cgx.indexer.ops.rows import Call, Rule
+from cgx.indexer.ops.rows import Call, Rule, Step
 from cgx.indexer.ops.rules.linalg import _smaller
 from cgx.indexer.ops.rules.spectral import transform_many
 from cgx.indexer.ops.shapes import Undetermined
@@ -237,3 +237,11 @@ def scanned(call: Call) -> Value:
     if isinstance(given, TensorValue):
         return like(given, given.shape)
     return tuple(like(item, item.shape) if isinstance(item, TensorValue) else TensorValue() for item in need_list(given))
+
+
+def checked(call: Call) -> list[Step]:
+    """_check_tensor_all(cond): one flag over all elements, which the host fetches."""
+    given = [call.get("cond"), *need_list(call.get("rest"))]
+    condition = next(item for item in given if isinstance(item, TensorValue))
+    flag = like(condition, (), "bool")
+    return [Step("torch._is_all_true", (condition,), (flag,)), Step("torch.Tensor.item", (flag,), ())]

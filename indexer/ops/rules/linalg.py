@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from cgx.indexer.interpreter.values import TensorValue, Value
+from cgx.indexer.ops.dims import minimum
 from cgx.indexer.ops.dtypes import COMPLEX_OF, REAL_OF, kind
 from cgx.indexer.ops.results import NamedResult
 from cgx.indexer.ops.rows import Call
@@ -56,9 +57,7 @@ def _solve_shape(left: TensorValue, right: TensorValue) -> Shape:
 
 def _smaller(shape: tuple[MaybeSize, ...]) -> MaybeSize:
     rows, columns = shape[-2:]
-    if rows == columns:
-        return rows
-    return min(rows, columns) if isinstance(rows, int) and isinstance(columns, int) else None
+    return None if rows is None or columns is None else minimum(rows, columns)
 
 
 def svd(call: Call) -> Value:

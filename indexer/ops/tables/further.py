@@ -96,6 +96,8 @@ ROWS: list[OpRow] = [
     row("pca_lowrank", "torch", "A, q=None, center=True, niter=2", rules.low_rank, "f32[9,7], 4 -> (f32[9,4], f32[4], f32[7,4])"),
     *(row(name, "torch", "a, b=None", rules.symbolic(name), "", kind="query") for name in ("sym_max", "sym_min", "sym_int", "sym_float", "sym_not")),
     row("_check", "torch", "cond, message=None", lambda call: None, "", kind="query"),
+    *(row(name, "torch", "cond, *rest", lambda call: None, "", kind="op", sync="item", steps_rule=rules.checked)
+      for name in ("_check_tensor_all", "_check_tensor_all_with")),
     row("_assert", "torch", "cond, message=None", lambda call: None, "", kind="query"),
     row("is_conj", TM, "input", lambda call: False, "f32[2] -> False", kind="query"),
     row("is_neg", TM, "input", lambda call: False, "f32[2] -> False", kind="query"),
