@@ -420,7 +420,7 @@ def _join_items(items: list[Value], site: Site) -> Value:
 def _map(interp: Interp, site: Site, args: Args, kwargs: Kwargs) -> Value:
     found = [interp.iterate(arg, site) for arg in args[1:]]
     if all(isinstance(items, list) for items in found):
-        return ListValue([interp.call(args[0], list(row), {}, site) for row in zip(*found)])  # type: ignore[arg-type]
+        return ListValue([interp.call(args[0], list(row), {}, site) for row in zip(*found)])
     first = next(items for items in found if not isinstance(items, list))
     elements = [
         _join_items(items, site) if isinstance(items, list) else items.element if isinstance(items, Sequence) else Unknown(f"element of {site.text}", items.reason, items.anchor)

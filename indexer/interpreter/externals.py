@@ -36,14 +36,8 @@ from cgx.indexer.interpreter.values import (
 )
 from cgx.indexer.ops import attributes as tensor_attributes
 from cgx.indexer.ops import registry
+from cgx.indexer.ops.names import TORCH_VERSION, torch_name
 from cgx.indexer.ops.rows import Defaults
-
-try:
-    from cgx.indexer.ops.names import TORCH_VERSION, torch_name
-except ImportError:
-    TORCH_VERSION = "2.9.0"
-    def torch_name(q): return None
-
 
 Args = list[Value]
 Kwargs = dict[str, Value]
@@ -93,7 +87,7 @@ class Externals:
     # ------------------------------------------------------------------ who knows a name
 
     def handlers(self, qname: str) -> Iterable[Any]:
-        return self._handlers.get(qname) or self._handlers.get(f"builtins.{qname}", ())
+        return self._handlers.get(qname) or self._handlers.get(f"builtins.{qname}") or ()
 
     def overlaid(self, func: FunctionValue) -> Iterable[Any]:
         """Table rows that answer for a function of a library even where its source is read."""

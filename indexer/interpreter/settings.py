@@ -75,4 +75,4 @@ def _load(node: ast.AST) -> ast.AST:
     """The node as it would be read, so that an assignment target matches too."""
     from copy import deepcopy
 
-    return _Loader().visit(deepcopy(node)) if not isinstance(getattr(node, "ctx", None), ast.Load) else node  # type: ignore[no-any-return]
+    return _Loader().visit(deepcopy(node)) if not isinstance(getattr(node, "ctx", None), ast.Load) else node
