@@ -5,6 +5,8 @@ The work is done by :func:`cgx.workflow.indexing.run_index`.
 
 from __future__ import annotations
 
+import gc
+
 from cgx.commands.options import Deep, Env, Jobs, Json, Launch, Quiet, Rev, Source, Store, Strict, Worktree
 
 
@@ -25,6 +27,7 @@ def index(
 
     Example:  cgx index . --rev HEAD --launch "torchrun --nproc_per_node=8 train.py"
     """
+    gc.disable()  # the imports below too; run_index switches it on again
     from cgx.workflow.indexing import run_index
 
     return run_index(
