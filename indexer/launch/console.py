@@ -7,6 +7,7 @@ import configparser
 import re
 import tomllib
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 SETUP_FILES = ("pyproject.toml", "setup.cfg", "setup.py")
@@ -21,8 +22,21 @@ class ConsoleScript(NamedTuple):
     line: int
 
 
-def console_scripts(tree: Any) -> list[ConsoleScript]:
+def console_scripts(tree: Any) -> tuple[ConsoleScript, ...]:
     """All console scripts that the tree declares, sorted by name: metadata at its root and in its first two levels."""
+    try:
+        return _read_once(tree)
+    except TypeError:  # a tree that cannot be a key
+        return _read(tree)
+
+
+@lru_cache(maxsize=4)
+def _read_once(tree: Any) -> tuple[ConsoleScript, ...]:
+    """Launch lines are read by the thousand where entry points are looked for; a tree's metadata is the same for all."""
+    return _read(tree)
+
+
+def _read(tree: Any) -> tuple[ConsoleScript, ...]:
     found: dict[str, ConsoleScript] = {}
     for path in tree.paths():
         folder, _, name = path.rpartition("/")
@@ -38,7 +52,7 @@ def console_scripts(tree: Any) -> list[ConsoleScript]:
             clean = re.sub(r"\s*\[.*\]$", "", target).replace(" ", "")
             if ":" in clean and script not in found:
                 found[script] = ConsoleScript(script, clean, path, _line(text, script))
-    return [found[name] for name in sorted(found)]
+    return tuple(found[name] for name in sorted(found))
 
 
 def _line(text: str, name: str) -> int:
