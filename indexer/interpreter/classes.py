@@ -51,9 +51,8 @@ def make_class(interp: Interp, node: ast.ClassDef, frame: Frame) -> Value:
     if ast.get_docstring(node, clean=False) is not None:
         scope.vars["__doc__"] = ast.get_docstring(node)
     inner = Frame(scope, frame.code, symbol, frame.function, cls)
-    with interp.quiet_class(cls):
-        for statement in node.body:
-            interp.exec(statement, inner)
+    for statement in node.body:
+        interp.exec(statement, inner)
     cls.origins = scope.origins
     fields = scope.vars.pop("__cgx_fields__", None)
     cls.info["annotations"] = fields or {}

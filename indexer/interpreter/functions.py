@@ -54,8 +54,6 @@ def make_function(interp: Interp, node: Any, frame: Frame, name: str) -> Functio
     if not isinstance(node, ast.Lambda):
         every = [*args.posonlyargs, *args.args, *args.kwonlyargs]
         function.annotations = {a.arg: a.annotation for a in every if a.annotation is not None}
-        if isinstance(node, ast.AsyncFunctionDef):
-            function.attrs["__cgx_async__"] = True
     return function
 
 
@@ -132,8 +130,6 @@ def call_function(interp: Interp, func: FunctionValue, args: list[Value], kwargs
     interp.note_fresh(scope.vars)
     if func.generator:
         return GeneratorValue(func, scope, site.anchor, tuple(args))
-    if func.attrs.get("__cgx_async__") and not interp.flags.get("awaiting"):
-        pass
     frame = Frame(scope, func.attrs["__cgx_code__"], func.symbol, func, func.owner, args[0] if args else bound.get(_first(func)))
     if flags:
         return interp.with_flags(func.attrs["__cgx_scope__"], flags, site, lambda: run_body(interp, func, frame, site))

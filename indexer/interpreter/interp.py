@@ -558,10 +558,6 @@ class Interp(Recorder, Recovery, Externals, Conversion, Guards, ModuleCalls, Giv
         finally:
             self._meta.pop()
 
-    @contextmanager
-    def quiet_class(self, cls: ClassValue) -> Iterator[None]:
-        yield
-
     def called_name(self, site: Site) -> str:
         """The method name at a call site: ``to`` for ``model.to(device)``."""
         node = site.node
