@@ -7,11 +7,16 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+from cgx.indexer.interpreter.blocks import negated
+from cgx.indexer.interpreter.joins import ANOTHER
 from cgx.indexer.interpreter.trace import BranchNode
 from cgx.indexer.interpreter.values import MISSING, Alternatives, ByRank, Instance, TensorValue, Unknown, Value
 
 if TYPE_CHECKING:
     from cgx.indexer.interpreter.scopes import Frame
+    from cgx.model.anchors import Anchor
+
+AGAIN = f"not (not ({ANOTHER}))"
 
 
 class Guards:
@@ -20,6 +25,7 @@ class Guards:
     def __init__(self) -> None:
         self.assumptions: dict[str, bool] = {}
         self.assumed_ids: dict[int, tuple[Unknown, bool]] = {}  # the value is held, or its id would be taken again
+        self.round_conditions: dict[str, tuple[Anchor | None, Anchor | None]] = {}  # condition -> first and later of its branches
 
     def assumed_truth(self, value: Unknown) -> bool | None:
         found = self.assumed_ids.get(id(value))
@@ -46,6 +52,13 @@ class Guards:
                 truth = self.truth(option)  # type: ignore[attr-defined]
                 if truth is not None:
                     self.assumptions[text] = truth is holds
+
+    def round_of(self, condition: str) -> tuple[Anchor | None, Anchor | None]:
+        """``first`` and ``later`` of a branch under the condition of an alternative."""
+        if condition in self.round_conditions:
+            return self.round_conditions[condition]
+        first, later = self.round_conditions.get(negated(condition), (None, None))
+        return later, first
 
     def assume_rest(self: Any, test: Value, holds: bool, frame: Frame) -> None:
         """After a branch that left (raised or returned), the other side of its condition holds."""
@@ -137,6 +150,20 @@ class Guards:
                 return frame.code.text(node.left), every
         return None
 
+
+def first_rounds(interp: Any, test: Value, text: str) -> dict[bool, Anchor]:
+    """The side of an undecided condition that is taken in the first iteration of a loop alone -> that loop.
+
+    A slot that was None or a constant before the loop and is something else after each iteration: ``if self.x is None: self.x = ...``.
+    """
+    found: dict[bool, Anchor] = {}
+    if isinstance(test, Alternatives) and test.anchor is not None and len(test.options) == 2:
+        truths = {condition.replace(AGAIN, ANOTHER): interp.truth(option) for condition, option in test.options}
+        holds = truths.get(ANOTHER)
+        if holds is not None and truths.get(f"not ({ANOTHER})") is (not holds):
+            found[holds] = test.anchor
+    interp.round_conditions[text] = (found.get(True), found.get(False))
+    return found
 
 
 def _remainders(test: ast.expr) -> tuple[ast.BinOp, ...]:

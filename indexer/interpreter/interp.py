@@ -438,7 +438,8 @@ class Interp(Recorder, Recovery, Externals, Conversion, Guards, ModuleCalls, Giv
         for condition, option in self.options_of(func):
             if option is None:
                 continue
-            with self.inside(BranchNode(func.anchor or site.anchor, condition)):
+            first, later = self.round_of(condition)
+            with self.inside(BranchNode(func.anchor or site.anchor, condition, first=first, later=later)):
                 value = self.attempt(lambda option=option: self.call(option, args, kwargs, site))
             result = value if result is MISSING else join(value, result, condition, site.anchor, site.text)
         return None if result is MISSING else result

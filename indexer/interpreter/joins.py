@@ -16,6 +16,8 @@ from cgx.indexer.interpreter.values import (
 )
 from cgx.model.anchors import Anchor
 
+ANOTHER = "another iteration"  # of a widened slot: the value before the loop, against the one that an iteration leaves
+
 
 def same(one: Value, other: Value) -> bool:
     """Surely the same value: one object, or equal constants of one type."""

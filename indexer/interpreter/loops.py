@@ -12,18 +12,22 @@ from typing import TYPE_CHECKING, Any
 
 from cgx.indexer.interpreter import counters
 from cgx.indexer.interpreter.blocks import run_block
-from cgx.indexer.interpreter.joins import join, same
+from cgx.indexer.interpreter.joins import ANOTHER, join, same
 from cgx.indexer.interpreter.scopes import Frame, Site
 from cgx.indexer.interpreter.signals import BREAK, RETURN, Overspent, Raised, StopConsumer
 from cgx.indexer.interpreter.trace import BranchNode, Event, LoopNode, ModuleCall, Node
-from cgx.indexer.interpreter.trail import Change
+from cgx.indexer.interpreter.trail import Change, Slot
 from cgx.indexer.interpreter.values import (
     MAYBE,
     MISSING,
+    DictValue,
     GeneratorValue,
+    Instance,
+    ListValue,
     LoopContext,
     Opaque,
     Sequence,
+    SetValue,
     TensorValue,
     Unknown,
     Value,
@@ -286,9 +290,34 @@ def _rounds(
             frame.early_exit = False
             for slot, value in moved.items():
                 interp.trail.write(changes[slot], value)
+            interp.trail.apply(newborn(changes, moved))
     loop.early_exit |= frame.early_exit
     frame.early_exit = outer_exit or (frame.early_exit and len(frame.returns) > returns)
     return None
+
+
+def newborn(changes: dict[Slot, Change], moved: dict[Slot, Value]) -> dict[Slot, Change]:
+    """What the body left in objects that it made and that a widened value leads to: undoing the round emptied them."""
+    by_owner: dict[int, list[tuple[Slot, Change]]] = {}
+    for slot, change in changes.items():
+        if slot not in moved:
+            by_owner.setdefault(slot[0], []).append((slot, change))
+    found: dict[Slot, Change] = {}
+    seen: set[int] = set()
+    reached = [option for value in moved.values() for _, option in getattr(value, "options", ())]
+    while reached:
+        value = reached.pop()
+        held = value.attrs if isinstance(value, Instance) else value.items if isinstance(value, DictValue) else None
+        owner = value if isinstance(value, ListValue | SetValue) else held
+        if owner is None or id(owner) in seen:
+            continue
+        seen.add(id(owner))
+        if held or (held is None and value.items):
+            continue  # it was there before the round
+        for slot, change in by_owner.get(id(owner), ()):
+            found[slot] = change
+            reached.extend(change.after[0] if change.kind == "list" else [change.after])
+    return found
 
 
 def may_skip(interp: Interp, loop: LoopNode, changes: dict[Any, Change]) -> None:
@@ -307,7 +336,7 @@ def widen(interp: Interp, change: Change, loop: LoopNode) -> Value:
         if len(before[0]) == len(after[0]) and before[1] == after[1]:
             if all(same(a, b) for a, b in zip(before[0], after[0])):
                 return MISSING
-            return ([join(a, b, "another iteration") for a, b in zip(before[0], after[0])], before[1])
+            return ([join(a, b, ANOTHER) for a, b in zip(before[0], after[0])], before[1])
         shrinks = len(after[0]) < len(before[0])
         if before[1] == MAYBE or (before[1] and not shrinks):
             return MISSING
@@ -329,7 +358,7 @@ def widen(interp: Interp, change: Change, loop: LoopNode) -> Value:
         if before.reason == "loop-carried":
             return MISSING
     if (isinstance(before, bool | str) and type(after) is type(before)) or before is None or after is None:
-        joined = join(before, after, "another iteration", loop.anchor, name)
+        joined = join(before, after, ANOTHER, loop.anchor, name)
         return MISSING if joined is before else joined
     numbers = (int, float, Dim, Unknown)
     if isinstance(before, numbers) and isinstance(after, numbers):
@@ -338,14 +367,14 @@ def widen(interp: Interp, change: Change, loop: LoopNode) -> Value:
             loop.counters[name] = after - before
         return Unknown(name, "loop-carried", loop.anchor, hint)
     if isinstance(before, TensorValue) and isinstance(after, TensorValue):
-        joined = join(before, after, "another iteration")
+        joined = join(before, after, ANOTHER)
         return MISSING if same(joined, before) else joined
     if isinstance(before, tuple) and isinstance(after, tuple) and len(before) == len(after):
-        joined = tuple(join(a, b, "another iteration") for a, b in zip(before, after))
+        joined = tuple(join(a, b, ANOTHER) for a, b in zip(before, after))
         return MISSING if same(joined, before) else joined
     if type(before) is type(after):
         return MISSING  # an object of the same kind: the body's last one stands for all
-    joined = join(before, after, "another iteration", loop.anchor, name)
+    joined = join(before, after, ANOTHER, loop.anchor, name)
     return MISSING if same(joined, before) or _covers(before, joined) else joined
 
 

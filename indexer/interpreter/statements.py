@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from cgx.indexer.interpreter import operators
 from cgx.indexer.interpreter.blocks import holds_in_period, noted_period, rest_of, run_block
 from cgx.indexer.interpreter.classes import make_class
+from cgx.indexer.interpreter.guards import first_rounds
 from cgx.indexer.interpreter.joins import join, join_shapes, same
 from cgx.indexer.interpreter.loops import exec_for, exec_while
 from cgx.indexer.interpreter.scopes import Frame, Site
@@ -115,9 +116,11 @@ def undecided(interp: Interp, node: ast.If, test: Value, frame: Frame) -> Signal
     interp.note_unknown(test)
     period = interp.period(node.test, frame) or noted_period(test)
     in_period = holds_in_period(node.test)
+    rounds = first_rounds(interp, test, text)
     outcomes: list[tuple[str, Value, dict[Any, Change], Raised | None]] = []
     for body, holds in ((node.body, True), (node.orelse, False)):
         branch = BranchNode(anchor, text if holds else f"not ({text})", period=period if holds is in_period else None)
+        branch.first, branch.later = rounds.get(holds), rounds.get(not holds)
         interp.trail.begin()
         error: Raised | None = None
         signal: Signal = None
@@ -164,6 +167,9 @@ def undecided(interp: Interp, node: ast.If, test: Value, frame: Frame) -> Signal
     frame.result = stays[1]
     if leaves[0] in (RETURN, CONTINUE):
         frame.rest = rest_of(interp, node, test, leaves is outcomes[0], frame)
+        if frame.rest is not None:
+            stays_true = leaves is outcomes[1]
+            frame.rest.first, frame.rest.later = rounds.get(stays_true), rounds.get(not stays_true)
     return stays[0] or None
 
 

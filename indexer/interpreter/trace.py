@@ -95,12 +95,15 @@ class BranchNode(Node):
 
     ``decided``: True where the condition was known to hold but is kept because it is a period or a rank guard.
     ``period``: (counter text, every) where the condition is ``counter % every == rest``. ``ranks``: indexes of the modelled
-    ranks that take it, where it depends on the rank, else None.
+    ranks that take it, where it depends on the rank, else None. ``first``/``later``: the loop (its anchor) in whose first
+    iteration, or in all but the first, the condition holds: what is made when it is needed first.
     """
 
     decided: bool = False
     period: tuple[str, Any] | None = None
     ranks: tuple[int, ...] | None = None
+    first: Anchor | None = None
+    later: Anchor | None = None
 
 
 @dataclass(eq=False, slots=True)

@@ -27,6 +27,7 @@ def capture(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value])
         sync="synchronize",
         what="entering torch.cuda.graph synchronises the device",
         internal=True,
+        captures=True,
     )
     return scopes.enter(interp, site, args, kwargs)
 

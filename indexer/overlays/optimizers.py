@@ -98,6 +98,16 @@ def group_tensors(interp: Any, params: Value, site: Any) -> list[TensorValue]:
             if isinstance(item, TensorValue) or (isinstance(item, tuple) and len(item) == 2 and isinstance(item[1], TensorValue))]  # fmt: skip
 
 
+def named_by_groups(interp: Any, params: Value, site: Any) -> str:
+    """The implementation that every group asks for by itself: a step reads ``fused`` and ``foreach`` from its group."""
+    listed = interp.iterate(params, site) if isinstance(params, ListValue) else None
+    groups = [item.items for item in listed if isinstance(item, DictValue)] if isinstance(listed, list) else []
+    for name in ("fused", "foreach"):
+        if groups and all(flag(group.get(name)) is True for group in groups):
+            return name
+    return ""
+
+
 def implementation(row: OptimizerRow, bound: dict[str, Value], on_cuda: bool) -> str:
     """``fused``, ``foreach`` or ``""`` (one tensor at a time), as ``_default_to_fused_or_foreach`` decides."""
     fused, foreach = flag(bound.get("fused")), flag(bound.get("foreach"))
@@ -122,12 +132,13 @@ def constructor(row: OptimizerRow) -> Any:
     def construct(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
         bound = bind(row.signature, args, kwargs)
         defaults = {name: bound.get(name) for name in row.signature.split()[1:]}
+        own = named_by_groups(interp, bound.get("params"), site)
         groups, tensors = param_groups(interp, bound.get("params"), defaults, site)
         devices = {tensor.device for tensor in tensors} or {"cuda"}
         plain_tensors = not any(
             "cgx.placement" in tensor.attrs for tensor in tensors
         )  # DTensors are not taken in groups by default
-        how = implementation(row, bound, "cuda" in devices and plain_tensors)
+        how = own or implementation(row, bound, "cuda" in devices and plain_tensors)
         name = f"{row.qname}({how})" if how == "fused" else row.qname
         options = {key: plain(value) for key, value in bound.items() if key != "params" and plain(value) is not None}
         interp.event("compute", site, author=AUTHOR, key="optimizer", value=name, implementation=how or "for-loop",

@@ -6,7 +6,7 @@ import math
 import re
 from typing import Any
 
-from cgx.indexer.interpreter.trace import BranchNode, LoopNode, ModuleCall
+from cgx.indexer.interpreter.trace import BranchNode, LoopNode, ModuleCall, Node, ScopeNode
 from cgx.indexer.passes.schedule.counts import as_count, loop_count, product
 from cgx.indexer.passes.schedule.step import Step
 from cgx.indexer.passes.schedule.tree import Spot
@@ -35,10 +35,46 @@ def guard_text(branches: list[BranchNode]) -> str:
     return " and ".join(f"({text})" if " or " in text or " if " in text else text for text in texts)
 
 
+GRAPH = "torch.cuda.graph"
+
+
+def replayed(spot: Spot) -> int:
+    """How many of the nodes round the spot lie outside a captured graph: what stands in one is issued by each replay."""
+    return next((index for index, one in enumerate(spot.path) if isinstance(one, ScopeNode) and one.qname == GRAPH), 0)
+
+
+def first_round(spot: Spot) -> BranchNode | None:
+    """The outermost branch round the spot that is taken in the first iteration of a loop alone."""
+    return next((one for one in spot.path[replayed(spot) :] if isinstance(one, BranchNode) and one.first is not None), None)
+
+
+def steady(found: list[Spot]) -> list[Spot]:
+    """Those that each round reaches; all of them where none does."""
+    return [spot for spot in found if first_round(spot) is None] or found
+
+
+def first_unit(spot: Spot, branch: BranchNode, step: Step) -> tuple[LoopNode | None, tuple[Node, ...]]:
+    """The unit loop round the loop in whose first iteration the branch is taken, and the path below it."""
+    outer: LoopNode | None = None
+    for index, node in enumerate(spot.path):
+        if node is branch:
+            break
+        if isinstance(node, LoopNode) and node.anchor == branch.first:
+            return outer, spot.path[index:]
+        if isinstance(node, LoopNode) and step.unit(node):
+            outer = node
+    loop = unit_loop(spot, step)
+    return loop, spot.below(loop)
+
+
 def frequency_of(spot: Spot, step: Step) -> dict[str, Any]:
     """The contract's ``frequency``."""
-    loop = unit_loop(spot, step)
-    branches = [one for one in spot.below(loop) if isinstance(one, BranchNode)]
+    loop, below = unit_loop(spot, step), spot.below(unit_loop(spot, step))
+    first = first_round(spot)
+    if first is not None:
+        loop, below = first_unit(spot, first, step)
+    outside = set(spot.path[: replayed(spot)])
+    branches = [one for one in below if isinstance(one, BranchNode) and one.later is None and not (one.first is not None and one in outside)]
     unit = step.unit(loop) if loop is not None else None
     row: dict[str, Any] = {"per": unit or "job"}
     if loop is None:
@@ -91,7 +127,9 @@ def with_guard(row: dict[str, Any], branches: list[BranchNode]) -> dict[str, Any
 
 def repeat_of(spot: Spot, step: Step) -> int | None:
     """Times within one unit: the counts of the loops below it, without those that reach the place in one round only."""
-    loops = loops_inside(spot, unit_loop(spot, step))
+    first = first_round(spot)
+    loop = unit_loop(spot, step) if first is None else first_unit(spot, first, step)[0]
+    loops = [one for one in loops_inside(spot, loop) if first is None or one in spot.below(first)]
     return product(loop_count(one) for one in loops if not in_one_round(spot, one))
 
 

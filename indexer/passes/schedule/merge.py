@@ -25,8 +25,7 @@ def in_run_order(rows: list[tuple[int, dict[str, Any]]]) -> list[dict[str, Any]]
         often = -1 if row.get("phase") == "startup" else OFTEN.get(row.get("frequency", {}).get("per"), 2)
         return (bool(row.get("_warm")), often, pair[0])
 
-    ordered = sorted(rows, key=place)
-    return merged([{key: value for key, value in row.items() if key != "_warm"} for _, row in ordered])
+    return merged(shown(sorted(rows, key=place)))
 
 
 def step_first(rows: list[tuple[int, dict[str, Any]]]) -> list[dict[str, Any]]:
@@ -37,7 +36,20 @@ def step_first(rows: list[tuple[int, dict[str, Any]]]) -> list[dict[str, Any]]:
         often = OFTEN.get(pair[1].get("frequency", {}).get("per"), 2)
         return (1 if phase in PERIODIC else 2 if phase in ONE_OFF else 0, often, pair[0])
 
-    return merged([{key: value for key, value in row.items() if key != "_warm"} for _, row in sorted(rows, key=place)])
+    return merged(shown(sorted(rows, key=place)))
+
+
+def shown(rows: list[tuple[int, dict[str, Any]]]) -> list[dict[str, Any]]:
+    """Rows without their notes. What the first round alone does is left out where each round does the same at that line."""
+    each_round = {every_round(row) for _, row in rows if not row.get("_first")}
+    kept = [row for _, row in rows if not (row.get("_first") and every_round(row) in each_round)]
+    return [{key: value for key, value in row.items() if not key.startswith("_")} for row in kept]
+
+
+def every_round(row: dict[str, Any]) -> str:
+    """What a row says, whatever the round and where in it."""
+    held = {name: value for name, value in row.items() if name not in (*GATHERED, "frequency", "phase") and not name.startswith("_")}
+    return json.dumps(held, default=str, sort_keys=True)
 
 
 def key_of(row: dict[str, Any]) -> str:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+from itertools import pairwise
 
 from cgx.indexer.interpreter.trace import BranchNode, CallNode, Event, ModuleCall
+from cgx.indexer.passes.schedule.frequency import steady
 from cgx.indexer.passes.schedule.regions import Regions
 from cgx.indexer.passes.schedule.step import Step
 from cgx.indexer.passes.schedule.tree import Spot, events
@@ -28,10 +30,11 @@ class Phases:
             marks = [*step.forwards, *step.backwards, *step.optimizers]
             self.first = min((spot.order for spot in marks), default=0)
             self.last = max((spot.order for spot in marks), default=0)
-        self.forward_start = min((spot.order for spot in step.forwards), default=0)
-        self.forward_end = max((spot.order for spot in step.forwards), default=0)
-        self.backward_start = min((spot.order for spot in step.backwards), default=0)
-        self.backward_end = max((spot.order for spot in step.backwards), default=0)
+        forwards, backwards = steady(step.forwards), steady(step.backwards)
+        self.forward_start = min((spot.order for spot in forwards), default=0)
+        self.forward_end = max((spot.order for spot in forwards), default=0)
+        self.backward_start = min((spot.order for spot in backwards), default=0)
+        self.backward_end = max((spot.order for spot in backwards), default=0)
         self.optimizer_end = max((spot.order for spot in step.optimizers), default=0)
         self.log_lines = {(spot.anchor.path, spot.anchor.line) for spot in events(found, "log")}
         self.read_lines = {(spot.anchor.path, spot.anchor.line) for spot in events(found, "sync") if spot.node.data.get("reads")}  # type: ignore[attr-defined]
@@ -103,7 +106,12 @@ class Phases:
             return self.sync_phase(spot, node)
         if node.kind == "copy":
             return "logging"
-        return self.by_place(spot)
+        return self.collective_phase(spot, node) if node.kind == "collective" else self.by_place(spot)
+
+    def collective_phase(self, spot: Spot, node: Event) -> str:
+        """A barrier reports nothing: behind the optimizer's step it belongs to that."""
+        place = self.by_place(spot)
+        return "optimizer" if place == "logging" and node.data.get("collective") == "barrier" else place
 
     def late(self, spot: Spot) -> bool:
         """After the optimizer's step under a period or guard: part of what is reported."""
@@ -121,6 +129,10 @@ class Phases:
 
     def sync_phase(self, spot: Spot, node: Event) -> str:
         kind = node.data.get("sync")
+        if node.data.get("captures"):
+            return "forward"  # what is captured starts with it
+        if kind == "synchronize" and (barrier := after_barrier(spot)) is not None:
+            return self.collective_phase(spot, barrier)
         if node.data.get("internal") and self.backward_end < spot.order <= self.optimizer_end + 1:
             return "optimizer"
         if kind == "synchronize" and "synchronize" not in node.text:
@@ -184,3 +196,12 @@ class Phases:
         if isinstance(node, Event) and (node.kind in ("data", "fetch") or (node.kind == "copy" and node.data.get("direction") == "H2D")):
             return "data"
         return "logging" if isinstance(node, Event) and node.kind in ("sync", "log", "copy") else "forward"
+
+
+def after_barrier(spot: Spot) -> Event | None:
+    """The barrier right before a wait for the device."""
+    siblings = [one for one in (spot.path[-1].children if spot.path else []) if isinstance(one, Event)]
+    for one, following in pairwise(siblings):
+        if following is spot.node and one.kind == "collective" and one.data.get("collective") == "barrier":
+            return one
+    return None

@@ -8,7 +8,7 @@ from cgx.indexer.interpreter.trace import BranchNode, CallNode, Event, LoopNode,
 from cgx.indexer.interpreter.values import ModuleInstance
 from cgx.indexer.passes.schedule.counts import as_count
 from cgx.indexer.passes.schedule.data_path import loop_after
-from cgx.indexer.passes.schedule.frequency import frequency_of, repeat_in_step
+from cgx.indexer.passes.schedule.frequency import frequency_of, repeat_in_step, steady
 from cgx.indexer.passes.schedule.phase_of import OPTIMIZER_KEYS
 from cgx.indexer.passes.schedule.situation import Run
 from cgx.indexer.passes.schedule.step import is_model
@@ -123,6 +123,7 @@ def make_row(run: Run, name: str, found: list[Spot]) -> dict[str, Any] | None:
     lead = leaders(run, name, found)
     if name in ("optimizer", "teardown", "logging") and lead is found and not worth_a_phase(name, found):
         return None
+    lead = steady(lead)
     spot = least_repeated(run, lead) if name == "backward" else lead[0]
     frequency = frequency_of(spot, run.step)
     row: dict[str, Any] = {"name": name, "kind": kind_of(run, name, frequency)}

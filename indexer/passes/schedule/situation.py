@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from cgx.indexer.interpreter.trace import CallNode, Event, LoopNode, ModuleCall, Trace
-from cgx.indexer.passes.schedule.frequency import frequency_of, repeat_of
+from cgx.indexer.passes.schedule.frequency import first_round, frequency_of, repeat_of
 from cgx.indexer.passes.schedule.phase_of import Phases
 from cgx.indexer.passes.schedule.ranks import ranks_of
 from cgx.indexer.passes.schedule.regions import Regions
@@ -56,6 +56,7 @@ class Run:
         warm = {"_warm": True} if phase == "startup" and any(id(one) in self.warm for one in spot.path) else {}
         return {
             **warm,
+            **({"_first": True} if first_round(spot) is not None else {}),
             "phase": phase,
             "frequency": frequency,
             "repeat": repeat_of(spot, self.step),

@@ -6,7 +6,7 @@ from typing import Any
 
 from cgx.indexer.interpreter.trace import ModuleCall, ScopeNode
 from cgx.indexer.interpreter.values import ModuleInstance
-from cgx.indexer.passes.schedule.frequency import frequency_of
+from cgx.indexer.passes.schedule.frequency import frequency_of, steady
 from cgx.indexer.passes.schedule.situation import Run, data_of
 from cgx.indexer.passes.schedule.tree import Spot
 
@@ -56,7 +56,7 @@ def backward_places(run: Run) -> list[tuple[Spot, dict[str, Any]]]:
         data_of(spot).get("value") == "no_sync" for spot in run.events("compute", "grad_sync")
     )
     guard = switch(run)
-    for spot in run.step.backwards:
+    for spot in steady(run.step.backwards):
         if unsynced(spot):
             continue
         place = run.place(spot)
@@ -123,7 +123,7 @@ def sharded_rows(run: Run, spot: Spot) -> list[Row]:
         return []
     name = ", ".join(run.naming.of(one) or one.cls.name for one in data.get("modules", []))
     rows: list[Row] = []
-    for call in run.step.forwards[:1]:
+    for call in steady(run.step.forwards)[:1]:
         place = within_step(run, call)
         rows.append((call.order, {**base(spot, "all_gather", blocking=False), **place, "module": name}))
     for backward, place in backward_places(run)[:1]:
@@ -152,8 +152,8 @@ def plan_rows(run: Run, spot: Spot) -> list[Row]:
     name = run.naming.of(data["module"]) if data.get("module") is not None else ""
     rows: list[Row] = []
     for phase, collective in data.get("sends", ()):
-        anchors = {"forward": run.step.forwards, "backward": run.step.backwards, "optimizer": run.step.optimizers}[phase][:1]
-        for one in anchors:
+        anchors = {"forward": run.step.forwards, "backward": run.step.backwards, "optimizer": run.step.optimizers}[phase]
+        for one in steady(anchors)[:1]:
             place = {**run.place(one), "repeat": 1}
             rows.append((one.order, {**base(spot, collective, blocking=bool(data.get("blocking", True))), **place, "module": name}))
     return rows
