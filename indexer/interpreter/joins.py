@@ -60,7 +60,13 @@ def join_tensors(one: TensorValue, other: TensorValue) -> TensorValue:
         requires_grad=one.requires_grad if one.requires_grad == other.requires_grad else None,
         name=one.name or other.name,
         anchor=one.anchor,
+        attrs={key: value for key, value in one.attrs.items() if key in other.attrs and alike(value, other.attrs[key])} if one.attrs else {},
     )
+
+
+def alike(one: Value, other: Value) -> bool:
+    """The same value, or not known both."""
+    return same(one, other) or (isinstance(one, Unknown) and isinstance(other, Unknown))
 
 
 def join(one: Value, other: Value, condition: str, anchor: Anchor | None = None, name: str = "") -> Value:

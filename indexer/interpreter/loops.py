@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable
+from functools import reduce
 from typing import TYPE_CHECKING, Any
 
 from cgx.indexer.interpreter import counters
 from cgx.indexer.interpreter.blocks import run_block
-from cgx.indexer.interpreter.joins import ANOTHER, join, same
+from cgx.indexer.interpreter.joins import ANOTHER, join, join_tensors, same
 from cgx.indexer.interpreter.scopes import Frame, Site
 from cgx.indexer.interpreter.signals import BREAK, RETURN, Overspent, Raised, StopConsumer
 from cgx.indexer.interpreter.trace import BranchNode, Event, LoopNode, ModuleCall, Node
@@ -46,7 +47,7 @@ MAX_JOB_STEPS = 30_000  # statements in one outermost loop of the job that are e
 # Rounds of widening by how many summarised loops stand round a loop: the work grows with their product. A loop deep inside
 # is evaluated once, with the values of its first iteration, and what it changes is widened behind it.
 ROUNDS = (3, 2, 1, 0)
-SET_UP = frozenset({"log", "wrap", "compile", "activation_checkpointing", "tensor_parallel", "precision"})  # kinds and keys of events
+SET_UP = frozenset({"log", "wrap", "compile", "activation_checkpointing", "tensor_parallel", "precision", "set_up"})  # kinds and keys of events
 
 
 def exec_for(interp: Interp, node: Any, frame: Frame) -> Signal:
@@ -124,11 +125,32 @@ def any_of(items: list[Value], loop: LoopNode) -> Value:
     kinds = {type(item) for item in items}
     if len(kinds) == 1 and isinstance(first, str | int | float):
         return Unknown(loop.target, "loop-carried", loop.anchor, type(first).__name__)
+    if all(isinstance(item, TensorValue) for item in items):
+        return any_tensor(items)
+    if kinds == {tuple} and len({len(item) for item in items}) == 1:
+        return tuple(any_of(list(column), loop) for column in zip(*items))
+    if tensor_tables(items):
+        return DictValue({key: any_tensor([item.items[key] for item in items]) for key in first.items})
     result = first
     for item in items[1:]:
         result = join(result, item, "another element", loop.anchor, loop.target)
         if isinstance(result, Unknown):
             return result
+    return result
+
+
+def tensor_tables(items: list[Any]) -> bool:
+    """Dicts of tensors under the same names: the state that an optimizer keeps for each parameter."""
+    if not all(isinstance(item, DictValue) and item.items and not item.open for item in items):
+        return False
+    keys = list(items[0].items)
+    return all(list(item.items) == keys and all(isinstance(one, TensorValue) for one in item.items.values()) for item in items)
+
+
+def any_tensor(items: list[Any]) -> TensorValue:
+    """What tensors have in common; of parameters, a parameter."""
+    result = reduce(join_tensors, items)
+    result.parameter = all(item.parameter for item in items)
     return result
 
 

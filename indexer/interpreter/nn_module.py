@@ -238,9 +238,11 @@ def _named_modules(interp: Interp, site: Site, args: Args, kwargs: Kwargs) -> Va
 
 @_method("state_dict")
 def _state_dict(interp: Interp, site: Site, args: Args, kwargs: Kwargs) -> Value:
+    """Parameters under every name they have, and buffers; which of the buffers are left out is not known."""
     owner = args[0]
-    table = dict(named_parameters(interp, owner))
-    return DictValue({**table}, open=True, kind="OrderedDict")
+    table: dict[str, Value] = dict(named_parameters(interp, owner, once=False))
+    buffers = [inner for inner in modules_of(owner) if any(value is not None for value in inner.buffers.values())]
+    return DictValue(table, open=is_open(owner) or bool(buffers), kind="OrderedDict")
 
 
 @_method("load_state_dict")

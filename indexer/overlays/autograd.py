@@ -129,7 +129,11 @@ def clip_grad_norm(interp: Any, site: Any, args: list[Value], kwargs: dict[str, 
         interp.event(
             "sync", site, author=AUTHOR, sync="branch", what="total_norm.isnan() or total_norm.isinf()", internal=True
         )
-    return norm_value(interp, bound.get("parameters"), site)
+    norm = norm_value(interp, bound.get("parameters"), site)
+    if norm.attrs.get("cgx.placement") == "partial" and interp.world.size != 1:  # the coefficient needs the whole norm
+        interp.event("collective", site, author=AUTHOR, collective="all_reduce", parallelism=norm.attrs["cgx.parallelism"], blocking=True,
+                     issued_by="DTensor", what="gradient norm")  # fmt: skip
+    return norm
 
 
 def norm_value(interp: Any, tensors: Value, site: Any) -> TensorValue:

@@ -10,9 +10,9 @@ from __future__ import annotations
 from typing import Any
 
 from cgx.indexer.interpreter.values import ClassValue, External, ModuleInstance, Opaque, Partial, TensorValue, Value
-from cgx.indexer.overlays.arguments import bind, dtype_name, flag, items_of
+from cgx.indexer.overlays.arguments import argument_text, bind, dtype_name, flag, items_of
 from cgx.indexer.overlays.groups import group_purpose
-from cgx.indexer.overlays.transfer import all_modules, module_tensors
+from cgx.indexer.overlays.transfer import all_modules, module_tensors, tensor_bytes
 from cgx.indexer.overlays.wrappers import inner, proxy_entries
 
 AUTHOR = "overlays.fsdp"
@@ -52,10 +52,12 @@ def fully_shard(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Val
     mesh = kwargs.get("mesh")
     interp.event(
         "wrap", site, author=AUTHOR, wrapper="fully_shard", module=held[0] if held else None, modules=held,
-        reshard_after_forward=kwargs.get("reshard_after_forward"), group_value=mesh, parallelism=group_purpose(mesh) or "data",
+        reshard_after_forward=kwargs.get("reshard_after_forward"), group_value=mesh, parallelism="data",
+        replicated=isinstance(mesh, Opaque) and mesh.attrs.get("ndim") == 2,
     )  # fmt: skip
     precision_event(interp, kwargs.get("mp_policy"), site)
     interp.trail.set_item(interp.flags, "sharded", True)
+    to_device(interp, held, kwargs.get("offload_policy"), site)
     for one in held:
         interp.trail.append(one.wrappers, ("fully_shard", site.anchor))
         if mesh is None or (isinstance(mesh, Opaque) and mesh.attrs.get("cgx.device") != "cpu"):
@@ -64,6 +66,19 @@ def fully_shard(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Val
                     interp.trail.set(tensor, "device", "cuda")
                 distributed(interp, tensor, mesh, site)
     return module
+
+
+def to_device(interp: Any, held: list[ModuleInstance], offload: Value, site: Any) -> None:
+    """Units that lie on the host are moved to the device where they are sharded: one copy for all their tensors."""
+    tensors = [tensor for one in held for tensor in module_tensors(one) if tensor.device == "cpu"]
+    if not tensors or offload is not None:
+        return
+    sizes = [tensor_bytes(tensor) for tensor in tensors]
+    interp.event(
+        "copy", site, author=AUTHOR, direction="H2D", what=argument_text(site, 0, "module") or site.text, source="pageable", non_blocking=False,
+        blocks_host=True, bytes=sum(size for size in sizes if size) if all(size is not None for size in sizes) else None,
+        carrier="module", sync_kind="other", module=held[0], key="set_up",
+    )  # fmt: skip
 
 
 def distributed(interp: Any, tensor: TensorValue, mesh: Value, site: Any) -> None:
@@ -90,6 +105,11 @@ def setter(key: str) -> Any:
                 known=flag(value),
                 module=inner(args[0]),
             )
+        elif key == "reshard":
+            recurse = flag(args[2] if len(args) > 2 else kwargs.get("recurse"), True)
+            module = inner(args[0])
+            held = list(all_modules(module)) if recurse and isinstance(module, ModuleInstance) else [module]
+            interp.event("wrap", site, author=AUTHOR, wrapper="set_reshard_after_forward", modules=held, reshard_after_forward=value)
         elif key == "prefetch":
             interp.event("overlap", site, author=AUTHOR, what="all_gather of the next units' parameters", with_="compute of this unit",
                          mechanism="prefetched all_gather", stream="all-gather stream")  # fmt: skip
@@ -128,10 +148,18 @@ def wrap(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) ->
             interp.trail.append(one.wrappers, ("FullyShardedDataParallel", site.anchor))
             interp.event("wrap", site, author=AUTHOR, wrapper="FullyShardedDataParallel", module=one, modules=[one], strategy=strategy,
                          reshard_after_forward=strategy in ("FULL_SHARD", "HYBRID_SHARD"), parallelism="data",
-                         group_value=bound.get("process_group"))  # fmt: skip
+                         replicated=strategy in ("HYBRID_SHARD", "_HYBRID_SHARD_ZERO2"), group_value=bound.get("process_group"))  # fmt: skip
+        if bound.get("device_id") is not None:
+            to_device(interp, [module], None, site)
+        if flag(bound.get("sync_module_states"), False) and interp.world.size != 1:
+            for _ in [*units, module]:
+                interp.event("collective", site, author=AUTHOR, collective="broadcast", parallelism="data", blocking=True,
+                             issued_by="FullyShardedDataParallel", what="parameters and buffers", key="set_up")  # fmt: skip
         for tensor in module_tensors(module):
             if tensor.device == "cpu" and bound.get("device_id") is not None:
                 interp.trail.set(tensor, "device", "cuda")
+            if not flag(bound.get("use_orig_params"), False):
+                interp.trail.set_item(tensor.attrs, "cgx.flat", True)
     precision_event(interp, bound.get("mixed_precision"), site)
     return Opaque(FSDP, {"module": bound.get("module")}, site.anchor)
 
@@ -183,7 +211,7 @@ ENTRIES: dict[str, Any] = {
 }
 for _name, _key in (
     ("set_requires_gradient_sync", "grad_sync"), ("set_is_last_backward", "grad_sync"), ("set_reshard_after_backward", ""),
-    ("set_reshard_after_forward", ""), ("set_modules_to_forward_prefetch", "prefetch"), ("set_modules_to_backward_prefetch", "prefetch"),
+    ("set_reshard_after_forward", "reshard"), ("set_modules_to_forward_prefetch", "prefetch"), ("set_modules_to_backward_prefetch", "prefetch"),
     ("set_requires_all_reduce", "grad_sync"), ("set_reduce_scatter_divide_factor", ""), ("set_gradient_divide_factor", ""),
     ("set_unshard_in_backward", ""), ("set_force_sum_reduction_for_comms", ""), ("unshard", ""), ("reshard", ""),
     ("set_allocate_memory_from_process_group_for_comm", ""),

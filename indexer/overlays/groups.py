@@ -133,7 +133,9 @@ def mesh(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) ->
     interp.trail.set_item(interp.flags, "dist_initialized", True)
     bound = bind("device_type mesh_shape", args, kwargs)
     shape, names = bound.get("mesh_shape", bound.get("mesh")), bound.get("mesh_dim_names")
-    return make_mesh(shape, names, site)
+    made = make_mesh(shape, names, site)
+    made.attrs["device_type"] = bound.get("device_type")
+    return made
 
 
 def make_mesh(shape: Value, names: Value, site: Any) -> Opaque:

@@ -7,7 +7,7 @@ from typing import Any
 
 from cgx.indexer.interpreter.trace import BranchNode
 from cgx.indexer.interpreter.values import DictValue, ListValue, Opaque, Sequence, TensorValue, Value
-from cgx.indexer.overlays.arguments import bind, flag, plain
+from cgx.indexer.overlays.arguments import bind, flag, number, plain
 
 AUTHOR = "overlays.optimizers"
 OPTIMIZER = "torch.optim.Optimizer"
@@ -67,6 +67,12 @@ ROWS: tuple[OptimizerRow, ...] = (
         syncs="conversion",
     ),
 )
+# what a step leaves for each parameter
+STATE: dict[str, tuple[str, ...]] = {
+    "Adam": ("step", "exp_avg", "exp_avg_sq"),
+    "AdamW": ("step", "exp_avg", "exp_avg_sq"),
+    "SGD": ("momentum_buffer",),
+}
 SIGNATURES: dict[str, str] = {row.qname: row.signature for row in ROWS}
 
 
@@ -108,22 +114,36 @@ def named_by_groups(interp: Any, params: Value, site: Any) -> str:
     return ""
 
 
-def implementation(row: OptimizerRow, bound: dict[str, Value], on_cuda: bool) -> str:
-    """``fused``, ``foreach`` or ``""`` (one tensor at a time), as ``_default_to_fused_or_foreach`` decides."""
+def implementation(row: OptimizerRow, bound: dict[str, Value], on_cuda: bool | None) -> str | None:
+    """``fused``, ``foreach`` or ``for-loop``, as ``_default_to_fused_or_foreach`` decides; None where that is not known."""
     fused, foreach = flag(bound.get("fused")), flag(bound.get("foreach"))
     if fused:
         return "fused"
     if foreach:
         return "foreach"
-    if (
-        bound.get("foreach") is None
-        and fused is not False
-        and row.foreach
-        and on_cuda
-        and not flag(bound.get("differentiable"))
-    ):
-        return "foreach"
-    return ""
+    if bound.get("foreach") is None and fused is not False and row.foreach and not flag(bound.get("differentiable")):
+        return None if on_cuda is None else "foreach" if on_cuda else "for-loop"
+    return "for-loop"
+
+
+def grouped(tensors: list[TensorValue]) -> bool | None:
+    """The parameters lie where torch has multi-tensor kernels, and are no flattened ones. None where no device is known."""
+    if any("cgx.flat" in tensor.attrs for tensor in tensors):
+        return False
+    devices = {tensor.device for tensor in tensors} or {"cuda"}
+    return True if "cuda" in devices else None if None in devices else False
+
+
+def settle(optimizer: Value) -> None:
+    """At the first step: the parameters may have been moved since the optimizer was made, and torch looks at them now."""
+    made = optimizer.attrs.get("cgx.made") if isinstance(optimizer, Opaque) else None
+    if made is None:
+        return
+    event, row, bound, tensors = made
+    optimizer.attrs["cgx.stepped"] = True
+    event.data["implementation"] = implementation(row, bound, grouped(tensors))
+    if any(tensor.device == "cuda" for tensor in tensors):
+        optimizer.attrs["cgx.device"] = "cuda"
 
 
 def constructor(row: OptimizerRow) -> Any:
@@ -135,14 +155,11 @@ def constructor(row: OptimizerRow) -> Any:
         own = named_by_groups(interp, bound.get("params"), site)
         groups, tensors = param_groups(interp, bound.get("params"), defaults, site)
         devices = {tensor.device for tensor in tensors} or {"cuda"}
-        plain_tensors = not any(
-            "cgx.placement" in tensor.attrs for tensor in tensors
-        )  # DTensors are not taken in groups by default
-        how = own or implementation(row, bound, "cuda" in devices and plain_tensors)
+        how = own or implementation(row, bound, grouped(tensors))
         name = f"{row.qname}({how})" if how == "fused" else row.qname
         options = {key: plain(value) for key, value in bound.items() if key != "params" and plain(value) is not None}
-        interp.event("compute", site, author=AUTHOR, key="optimizer", value=name, implementation=how or "for-loop",
-                     groups=len(groups.items), **{f"option_{key}": value for key, value in options.items()})  # fmt: skip
+        event = interp.event("compute", site, author=AUTHOR, key="optimizer", value=name, implementation=how,
+                             groups=len(groups.items), **{f"option_{key}": value for key, value in options.items()})  # fmt: skip
         attrs: dict[str, Value] = {
             "param_groups": groups,
             "defaults": DictValue(dict(defaults)),
@@ -150,6 +167,7 @@ def constructor(row: OptimizerRow) -> Any:
             "fused": how == "fused",
             "cgx.row": row.name,
             "cgx.device": "cuda" if "cuda" in devices else "cpu",
+            "cgx.made": (event, row, {**bound, own: True} if own else bound, tensors),
         }
         return Opaque(row.qname, attrs, site.anchor)
 
@@ -174,6 +192,7 @@ def step(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) ->
 
 def taken(interp: Any, optimizer: Value, site: Any) -> None:
     """The events of one step."""
+    settle(optimizer)
     row = optimizer.attrs.get("cgx.row") if isinstance(optimizer, Opaque) else None
     interp.event("compute", site, author=AUTHOR, key="optimizer_step",
                  value=optimizer.qname if isinstance(optimizer, Opaque) else "", optimizer=getattr(optimizer, "anchor", None))  # fmt: skip
@@ -192,8 +211,27 @@ def zero_grad(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value
     return None
 
 
+def kept(event: Any, row: OptimizerRow, bound: dict[str, Value], tensors: list[TensorValue]) -> dict[Any, Value]:
+    """{index of a parameter: its state}; empty where the algorithm is none of those whose state is known."""
+    names = STATE.get(row.name)
+    if names is None or (row.name == "SGD" and not number(bound.get("momentum"))):
+        return {}
+    step_device = "cuda" if event.data["implementation"] == "fused" or flag(bound.get("capturable"), False) else "cpu"
+    found: dict[Any, Value] = {}
+    for index, tensor in enumerate(tensors):
+        if tensor.requires_grad is False:
+            continue
+        own: dict[Any, Value] = {"step": TensorValue((), "float32", step_device)} if names[0] == "step" else {}
+        own |= {name: TensorValue(tensor.shape, tensor.dtype, tensor.device, attrs=dict(tensor.attrs)) for name in names if name != "step"}
+        found[index] = DictValue(own)
+    return found
+
+
 def state_dict(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
-    """Its tensors lie where the parameters do; what is in it is not listed."""
+    """After a step: what the algorithm keeps for each parameter. Before: its tensors lie where the parameters do."""
+    made = args[0].attrs.get("cgx.made") if isinstance(args[0], Opaque) else None
+    if made is not None and args[0].attrs.get("cgx.stepped") and (state := kept(*made)):
+        return DictValue({"state": DictValue(state), "param_groups": ListValue([], open=True)})
     state = TensorValue(
         device=args[0].attrs.get("cgx.device") if isinstance(args[0], Opaque) else None, name="optimizer state"
     )

@@ -10,7 +10,7 @@ import fnmatch
 from typing import Any
 
 from cgx.indexer.interpreter.values import DictValue, External, ModuleInstance, Opaque, TensorValue, Value
-from cgx.indexer.overlays.arguments import bind, items_of
+from cgx.indexer.overlays.arguments import bind, device_type, items_of
 from cgx.indexer.overlays.groups import group_purpose
 
 AUTHOR = "overlays.tensor_parallel"
@@ -41,34 +41,58 @@ def style(kind: str) -> Any:
     return construct
 
 
-def sends(chosen: Opaque, fed: bool = False) -> tuple[tuple[str, str], ...]:
-    """(phase, collective) of one layer under a style. ``fed``: a module round it lays out its input, and reduces its gradient."""
+Send = tuple[str, str, str]  # phase, collective, what it is for: the gradient of the input, or anything else
+
+
+def sends(chosen: Opaque, fed: bool = False, linear: bool = True) -> tuple[Send, ...]:
+    """What one layer sends under a style. ``fed``: a module round it lays out its input, and reduces its gradient."""
     kind, attrs = chosen.attrs.get("cgx.kind"), chosen.attrs
+    have = kind_of(attrs.get("input_layouts"), "shard" if kind == "rowwise" else "replicate")
     if kind == "rowwise":
-        out = kind_of(attrs.get("output_layouts"), "replicate")
-        return (
-            (("forward", "all_reduce"),)
-            if out == "replicate"
-            else (("forward", "reduce_scatter"), ("backward", "all_gather"))
-        )
+        rows: list[Send] = [("backward", "all_gather", "input")] if have == "replicate" and linear else []
+        if kind_of(attrs.get("output_layouts"), "replicate") == "replicate":
+            return (*rows, ("forward", "all_reduce", ""))
+        return (*rows, ("forward", "reduce_scatter", ""), ("backward", "all_gather", ""))
     if kind == "colwise":
-        rows: list[tuple[str, str]] = []
-        if kind_of(attrs.get("input_layouts"), "replicate") == "shard":
-            rows += [("forward", "all_gather"), ("backward", "reduce_scatter")]
+        rows = []
+        if have == "shard":
+            rows += [("forward", "all_gather", ""), ("backward", "reduce_scatter", "input")]
         elif not fed:
-            rows.append(("backward", "all_reduce"))
+            rows.append(("backward", "all_reduce", "input"))
         if kind_of(attrs.get("output_layouts"), "shard") == "replicate":
-            rows.append(("forward", "all_gather"))
+            rows.append(("forward", "all_gather", ""))
         return tuple(rows)
     if kind == "input":
-        have = kind_of(attrs.get("input_layouts"), "replicate")
         want = kind_of(attrs.get("desired_input_layouts"), have)
         return (
-            (("forward", "all_gather"), ("backward", "reduce_scatter"))
+            (("forward", "all_gather", ""), ("backward", "reduce_scatter", "input"))
             if (have, want) == ("shard", "replicate")
             else ()
         )
+    if kind == "output":
+        change = (kind_of(attrs.get("output_layouts"), "replicate"), kind_of(attrs.get("desired_output_layouts"), "replicate"))
+        return CHANGES.get(change, ())
     return ()
+
+
+# what a change of an output's layout sends; its gradient comes in the new layout
+CHANGES: dict[tuple[str, str], tuple[Send, ...]] = {
+    ("shard", "replicate"): (("forward", "all_gather", ""),),
+    ("replicate", "shard"): (("backward", "all_gather", ""),),
+    ("partial", "replicate"): (("forward", "all_reduce", ""),),
+    ("partial", "shard"): (("forward", "reduce_scatter", ""), ("backward", "all_gather", "")),
+}
+
+
+def partitioned(interp: Any, module: ModuleInstance, kind: Any, mesh: Value, site: Any) -> None:
+    """The first rank of the mesh hands out the shards, and what is replicated; parameters on meta are not sent."""
+    if kind not in ("colwise", "rowwise") or interp.world.size == 1:
+        return
+    for name, tensor in module.parameters.items():
+        if isinstance(tensor, TensorValue) and tensor.device != "meta":
+            whole = kind == "rowwise" and name == "bias"
+            interp.event("collective", site, author=AUTHOR, collective="broadcast" if whole else "scatter", blocking=True,
+                         parallelism=group_purpose(mesh) or "tensor", issued_by="parallelize_module", what=name, key="set_up")  # fmt: skip
 
 
 def parallelize(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
@@ -94,8 +118,10 @@ def parallelize(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Val
         fed = any(pattern.startswith(f"{one}.") for one in gathered)
         for target in submodules(module, pattern):
             if isinstance(chosen, Opaque):
-                interp.event("wrap", site, author=AUTHOR, wrapper="parallelize_module", module=target, sends=sends(chosen, fed),
-                             parallelism=group_purpose(mesh) or "tensor", group_value=mesh)  # fmt: skip
+                kind, linear = chosen.attrs.get("cgx.kind"), target.cls.derives("torch.nn.Linear")
+                partitioned(interp, target, kind, mesh, site)
+                interp.event("wrap", site, author=AUTHOR, wrapper="parallelize_module", module=target, sends=sends(chosen, fed, linear),
+                             style=kind, parallelism=group_purpose(mesh) or "tensor", group_value=mesh)  # fmt: skip
     return module
 
 
@@ -130,14 +156,36 @@ def to_local(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]
 
 
 def distribute(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    """``distribute_tensor(tensor, mesh, placements)``: the first rank's value is what the others get, unless told otherwise."""
     bound = bind("tensor device_mesh placements", args, kwargs)
-    tensor = bound.get("tensor")
-    if not isinstance(tensor, TensorValue):
-        return interp.unknown(site.text, "unmodelled", site, hint="tensor")
+    tensor, mesh = bound.get("tensor"), bound.get("device_mesh")
     placements = items_of(bound.get("placements")) or []
+    if not (isinstance(tensor, TensorValue) and tensor.device == "meta") and interp.world.size != 1 and kwargs.get("src_data_rank", 0) is not None:
+        for one in placements:
+            if isinstance(one, Opaque) and (collective := {"shard": "scatter", "replicate": "broadcast"}.get(str(one.attrs.get("kind")))):
+                interp.event("collective", site, author=AUTHOR, collective=collective, blocking=True, parallelism=group_purpose(mesh),
+                             issued_by="distribute_tensor", key="set_up")  # fmt: skip
+    return laid_out(tensor, mesh, placements)
+
+
+def from_local(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    """``DTensor.from_local``: each rank's value as it is."""
+    bound = bind("tensor device_mesh placements", args, kwargs)
+    return laid_out(bound.get("tensor", kwargs.get("local_tensor")), bound.get("device_mesh"), items_of(bound.get("placements")) or [])
+
+
+def laid_out(tensor: Value, mesh: Value, placements: list[Value]) -> Value:
+    """A DTensor on the device of its mesh."""
+    known = tensor if isinstance(tensor, TensorValue) else TensorValue()
     kind = kind_of(placements[0], "replicate") if placements else "replicate"
-    return TensorValue(tensor.shape, tensor.dtype, tensor.device, requires_grad=tensor.requires_grad, parameter=tensor.parameter,
-                       attrs={**tensor.attrs, "cgx.placement": kind, "cgx.parallelism": group_purpose(bound.get("device_mesh"))})  # fmt: skip
+    device = known.device if known.device == "meta" else mesh_device(mesh) or known.device
+    return TensorValue(known.shape, known.dtype, device, requires_grad=known.requires_grad, parameter=known.parameter,
+                       attrs={**known.attrs, "cgx.placement": kind, "cgx.parallelism": group_purpose(mesh)})  # fmt: skip
+
+
+def mesh_device(mesh: Value) -> str | None:
+    kind = mesh.attrs.get("device_type") if isinstance(mesh, Opaque) else None
+    return device_type(kind) if kind is not None else "cuda"
 
 
 def loss_parallel(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
@@ -151,7 +199,7 @@ for _prefix in ("torch.distributed.tensor", "torch.distributed._tensor", "torch.
         f"{_prefix}.Replicate": placement("replicate"),
         f"{_prefix}.Partial": placement("partial"),
         f"{_prefix}.distribute_tensor": distribute,
-        f"{_prefix}.DTensor.from_local": distribute,
+        f"{_prefix}.DTensor.from_local": from_local,
     }
 ENTRIES |= {
     "torch.distributed.tensor.parallel.parallelize_module": parallelize,

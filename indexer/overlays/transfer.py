@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from cgx.indexer.interpreter.values import DType, ModuleInstance, TensorValue, Value
+from cgx.indexer.interpreter.values import ByRank, DType, ModuleInstance, TensorValue, Value
 from cgx.indexer.overlays.arguments import (
     bind,
     device_type,
@@ -107,9 +107,14 @@ def to_targets(args: list[Value], kwargs: dict[str, Value]) -> tuple[Value, Valu
             dtype = value
         elif isinstance(value, bool):
             non_blocking = value if non_blocking is None else non_blocking
-        elif is_device(value) or (isinstance(value, int) and device is None):
+        elif is_device(value) or (device is None and is_index(value)):
             device = value
     return device, dtype, non_blocking
+
+
+def is_index(value: Value) -> bool:
+    """A number of a device, on each rank its own too."""
+    return isinstance(value, int) or (isinstance(value, ByRank) and all(isinstance(one, int) for one in value.values))
 
 
 def tensor_to(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
@@ -242,12 +247,15 @@ def module_to_empty(interp: Any, site: Any, args: list[Value], kwargs: dict[str,
 
 
 def load_state(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
-    """``load_state_dict(state, assign=True)``: parameters made on meta take the place of what was loaded, the host."""
+    """``load_state_dict(state, assign=True)``: parameters made on meta take the place of what was loaded, the host.
+
+    A parameter that is laid out over a mesh is loaded as one that lies there too.
+    """
     module = args[0]
     if isinstance(module, ModuleInstance) and flag(kwargs.get("assign"), False):
         for tensor in module_tensors(module):
             if tensor.device == "meta":
-                interp.trail.set(tensor, "device", "cpu")
+                interp.trail.set(tensor, "device", "cuda" if "cgx.placement" in tensor.attrs else "cpu")
         for one in all_modules(module):
             if one.device == "meta":
                 interp.trail.set(one, "device", "cpu")

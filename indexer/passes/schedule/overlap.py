@@ -11,7 +11,7 @@ from cgx.indexer.passes.schedule.data_path import fetches, loop_after
 from cgx.indexer.passes.schedule.merge import merged
 from cgx.indexer.passes.schedule.situation import Run, data_of
 from cgx.indexer.passes.schedule.tree import Spot
-from cgx.indexer.passes.schedule.wrapped_collectives import backward_places, owned, resharded
+from cgx.indexer.passes.schedule.wrapped_collectives import SHARDED, backward_places, owned, resharded, roots, unit_data
 
 CURRENT = "current stream"
 
@@ -74,7 +74,7 @@ def wrappers(run: Run) -> list[tuple[int, dict[str, Any]]]:
     """Gradient buckets behind the backward; gathers and scatters of sharded units."""
     rows: list[tuple[int, dict[str, Any]]] = []
     places = backward_places(run)
-    owns = owned(run)
+    owns, outermost = owned(run), roots(run)
     if run.trace.world_size == 1 or not places:
         return rows
     backward = places[0][0]
@@ -83,9 +83,12 @@ def wrappers(run: Run) -> list[tuple[int, dict[str, Any]]]:
         if data.get("wrapper") == "DistributedDataParallel":
             rows.append((spot.order, {"what": "gradient all_reduce", "with": "backward", "stream": "communication stream",
                                       "mechanism": "bucketed all_reduce", "joined_at": str(backward.anchor), "code_anchor": str(spot.anchor)}))  # fmt: skip
-        elif owns.get(id(spot.node)):
+        elif data.get("wrapper") in SHARDED and owns.get(id(spot.node)):
+            root = id(spot.node) in outermost
+            if root:  # gathered before the first kernel, scattered after the last: nothing runs beside it
+                continue
             rows.append((spot.order, {"what": "all_gather of the next unit's parameters",
-                                      "with": "forward and backward of this unit" if resharded(data) else "forward of the unit before",
+                                      "with": "forward and backward of this unit" if resharded(unit_data(run, spot), root) else "forward of the unit before",
                                       "stream": "all-gather stream", "mechanism": "prefetched all_gather", "code_anchor": str(spot.anchor)}))  # fmt: skip
             rows.append((spot.order, {"what": "reduce_scatter of gradients", "with": "backward of earlier units", "stream": "reduce-scatter stream",
                                       "mechanism": "async collective", "joined_at": str(backward.anchor), "code_anchor": str(spot.anchor)}))  # fmt: skip

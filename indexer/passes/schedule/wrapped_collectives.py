@@ -10,18 +10,19 @@ from cgx.indexer.passes.schedule.frequency import frequency_of, steady
 from cgx.indexer.passes.schedule.situation import Run, data_of
 from cgx.indexer.passes.schedule.tree import Spot
 
+SHARDED = ("fully_shard", "FullyShardedDataParallel")
 Row = tuple[int, dict[str, Any]]
 
 
 def wrapper_rows(run: Run) -> list[Row]:
     rows: list[Row] = []
-    owns = owned(run)
+    owns, outermost = owned(run), roots(run)
     for spot in run.events("wrap"):
         kind = data_of(spot).get("wrapper")
         if kind == "DistributedDataParallel":
             rows += ddp_rows(run, spot)
-        elif kind in ("fully_shard", "FullyShardedDataParallel"):
-            rows += sharded_rows(run, spot) if owns.get(id(spot.node)) else []
+        elif kind in SHARDED:
+            rows += sharded_rows(run, spot, id(spot.node) in outermost) if owns.get(id(spot.node)) else []
         elif kind in ("parallelize_module", "DeepSpeedEngine"):
             rows += plan_rows(run, spot)
     return rows
@@ -92,7 +93,7 @@ def owned(run: Run) -> dict[int, bool]:
     taken: set[int] = set()
     answer: dict[int, bool] = {}
     for spot in run.events("wrap"):
-        if data_of(spot).get("wrapper") not in ("fully_shard", "FullyShardedDataParallel"):
+        if data_of(spot).get("wrapper") not in SHARDED:
             continue
         mine = False
         for module in data_of(spot).get("modules", []):
@@ -104,39 +105,70 @@ def owned(run: Run) -> dict[int, bool]:
     return answer
 
 
-def parameters(module: ModuleInstance) -> list[Any]:
+def roots(run: Run) -> set[int]:
+    """Ids of wrap events of units that lie in no other unit: their parameters stay gathered between forward and backward."""
+    units = [(spot.node, set(map(id, data_of(spot).get("modules", [])))) for spot in run.events("wrap") if data_of(spot).get("wrapper") in SHARDED]
+    below = {id(node): {id(one) for module in node.data.get("modules", []) for one in descendants(module)} for node, _ in units}  # type: ignore[attr-defined]
+    return {
+        id(node)
+        for node, own in units
+        if own and not any(other is not node and own & below[id(other)] and not held & own for other, held in units)
+    }
+
+
+def unit_data(run: Run, spot: Spot) -> dict[str, Any]:
+    """What a sharded unit was told, with what was set on its modules later."""
+    data = dict(data_of(spot))
+    own = set(map(id, data.get("modules", [])))
+    for other in run.events("wrap"):
+        told = data_of(other)
+        if told.get("wrapper") == "set_reshard_after_forward" and own & set(map(id, told["modules"])):
+            data["reshard_after_forward"] = told.get("reshard_after_forward")
+    return data
+
+
+def descendants(module: ModuleInstance) -> list[ModuleInstance]:
+    """The module and all below it."""
     stack, seen, found = [module], set(), []
     while stack:
         one = stack.pop()
-        if id(one) in seen:
-            continue
-        seen.add(id(one))
-        found += [value for value in one.parameters.values() if value is not None]
-        stack.extend(child for child in one.children.values() if isinstance(child, ModuleInstance))
+        if id(one) not in seen:
+            seen.add(id(one))
+            found.append(one)
+            stack.extend(child for child in one.children.values() if isinstance(child, ModuleInstance))
     return found
 
 
-def sharded_rows(run: Run, spot: Spot) -> list[Row]:
-    """Gather, gather again where resharded, scatter the gradients: for a unit with parameters of its own."""
-    data = data_of(spot)
-    if data.get("strategy") == "NO_SHARD":
-        return []
+def parameters(module: ModuleInstance) -> list[Any]:
+    return [value for one in descendants(module) for value in one.parameters.values() if value is not None]
+
+
+def sharded_rows(run: Run, spot: Spot, root: bool) -> list[Row]:
+    """Gather, gather again where resharded, scatter the gradients: for a unit with parameters of its own.
+
+    Where units are replicated too (a mesh of two dims, a hybrid strategy), the scattered gradients are summed over the replicas.
+    """
+    data = unit_data(run, spot)
     name = ", ".join(run.naming.of(one) or one.cls.name for one in data.get("modules", []))
     rows: list[Row] = []
-    for call in steady(run.step.forwards)[:1]:
+    whole = data.get("strategy") == "NO_SHARD"
+    for call in steady(run.step.forwards)[:1] if not whole else ():
         place = within_step(run, call)
         rows.append((call.order, {**base(spot, "all_gather", blocking=False), **place, "module": name}))
     for backward, place in backward_places(run)[:1]:
         here = {**place, "repeat": 1, "frequency": frequency_of(backward, run.step), "phase": "backward"}
-        if resharded(data):
+        if resharded(data, root) and not whole:
             rows.append((backward.order, {**base(spot, "all_gather", blocking=False), **here, "module": name}))
-        scatter = {**base(spot, "reduce_scatter", blocking=False), **here, "frequency": place["frequency"], "module": name}
-        rows.append((backward.order, scatter))
+        for collective in ("all_reduce",) if whole else ("reduce_scatter", "all_reduce") if data.get("replicated") else ("reduce_scatter",):
+            sent = {**base(spot, collective, blocking=False), **here, "frequency": place["frequency"], "module": name}
+            rows.append((backward.order, sent))
     return rows
 
 
-def resharded(data: dict[str, Any]) -> bool:
-    """Parameters are freed after the forward: the default; not for a root, nor where switched off."""
+def resharded(data: dict[str, Any], root: bool) -> bool:
+    """Parameters are freed after the forward: the default; not for a root that nobody asked to, nor where switched off."""
+    if root and (data.get("wrapper") == "FullyShardedDataParallel" or data.get("reshard_after_forward") is None):
+        return False
     value = data.get("reshard_after_forward")
     return value is None or (bool(value) if isinstance(value, bool | int) else True)
 
@@ -149,13 +181,38 @@ def within_step(run: Run, call: Spot) -> dict[str, Any]:
 def plan_rows(run: Run, spot: Spot) -> list[Row]:
     """Collectives of the style of one layer."""
     data = data_of(spot)
-    name = run.naming.of(data["module"]) if data.get("module") is not None else ""
+    module = data.get("module")
+    name = run.naming.of(module) if module is not None else ""
     rows: list[Row] = []
-    for phase, collective in data.get("sends", ()):
+    sends = list(data.get("sends", ()))
+    if data.get("style") == "sequence" and isinstance(module, ModuleInstance) and in_a_unit(run, module):
+        sends += [("backward", "all_reduce", "")] * len(parameters(module))  # each rank saw its part of the sequence
+    for phase, collective, *purpose in sends:
+        if purpose == ["input"] and not input_learns(run, module):
+            continue
         anchors = {"forward": run.step.forwards, "backward": run.step.backwards, "optimizer": run.step.optimizers}[phase]
         for one in steady(anchors)[:1]:
             place = {**run.place(one), "repeat": 1}
             rows.append((one.order, {**base(spot, collective, blocking=bool(data.get("blocking", True))), **place, "module": name}))
     return rows
+
+
+def in_a_unit(run: Run, module: ModuleInstance) -> bool:
+    """Below a module that ``fully_shard`` took: it lays the gradients out as the parameters are."""
+    units = [one for spot in run.events("wrap") if data_of(spot).get("wrapper") == "fully_shard" for one in data_of(spot).get("modules", [])]
+    return any(one is module for unit in units for one in descendants(unit))
+
+
+def input_learns(run: Run, module: ModuleInstance | None) -> bool:
+    """Something with parameters runs in the step's forward before the module: the gradient of its input is needed."""
+    for root in run.step.forwards[:1]:
+        for node in root.node.walk():
+            if not isinstance(node, ModuleCall) or node is root.node:
+                continue
+            if node.module is module:
+                return False
+            if not any(one is module for one in descendants(node.module)) and parameters(node.module):
+                return True
+    return True
 
 
