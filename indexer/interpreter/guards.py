@@ -139,6 +139,18 @@ class Guards:
             return None
         return BranchNode(frame.anchor(test), frame.code.text(test), decided=True, period=period, ranks=ranks)
 
+    def ranks_within(self: Any, test: ast.expr, frame: Frame) -> tuple[int, ...] | None:
+        """Ranks for which the parts of an undecided ``a and b`` that depend on the rank hold; None where no part does."""
+        if not isinstance(test, ast.BoolOp) or not isinstance(test.op, ast.And):
+            return None
+        found: set[int] | None = None
+        for part in test.values:
+            value = self.attempt(lambda part=part: self.eval(part, frame)) if _asks_only(part) else None
+            if isinstance(value, ByRank):
+                held = {rank for rank, one in enumerate(value.values) if self.truth(one)}
+                found = held if found is None else found & held
+        return tuple(sorted(found)) if found else None
+
     def period(self: Any, test: ast.expr, frame: Frame) -> tuple[str, Any] | None:
         """(counter, every) of ``counter % every == rest`` inside a condition."""
         for node in _remainders(test):
@@ -164,6 +176,21 @@ def first_rounds(interp: Any, test: Value, text: str) -> dict[bool, Anchor]:
             found[holds] = test.anchor
     interp.round_conditions[text] = (found.get(True), found.get(False))
     return found
+
+
+RANK_CALLS = ("get_rank", "get_local_rank", "is_main_process")
+
+
+def _asks_only(node: ast.expr) -> bool:
+    """To evaluate it again leaves nothing in the trace: names, comparisons, and calls that ask for the rank."""
+    for one in ast.walk(node):
+        if isinstance(one, ast.Call):
+            name = one.func.attr if isinstance(one.func, ast.Attribute) else one.func.id if isinstance(one.func, ast.Name) else ""
+            if name not in RANK_CALLS:
+                return False
+        elif isinstance(one, ast.NamedExpr | ast.Await | ast.comprehension):
+            return False
+    return True
 
 
 def _remainders(test: ast.expr) -> tuple[ast.BinOp, ...]:

@@ -119,7 +119,8 @@ def undecided(interp: Interp, node: ast.If, test: Value, frame: Frame) -> Signal
     rounds = first_rounds(interp, test, text)
     outcomes: list[tuple[str, Value, dict[Any, Change], Raised | None]] = []
     for body, holds in ((node.body, True), (node.orelse, False)):
-        branch = BranchNode(anchor, text if holds else f"not ({text})", period=period if holds is in_period else None)
+        ranks = interp.ranks_within(node.test, frame) if holds else None
+        branch = BranchNode(anchor, text if holds else f"not ({text})", period=period if holds is in_period else None, ranks=ranks)
         branch.first, branch.later = rounds.get(holds), rounds.get(not holds)
         interp.trail.begin()
         error: Raised | None = None

@@ -11,7 +11,6 @@ from typing import Any
 
 from cgx.indexer.interpreter.values import ClassValue, External, ModuleInstance, Opaque, Partial, TensorValue, Value
 from cgx.indexer.overlays.arguments import argument_text, bind, dtype_name, flag, items_of
-from cgx.indexer.overlays.groups import group_purpose
 from cgx.indexer.overlays.transfer import all_modules, module_tensors, tensor_bytes
 from cgx.indexer.overlays.wrappers import inner, proxy_entries
 

@@ -32,7 +32,7 @@ def load(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) ->
     where = device_type(bound.get("map_location"))
     if where in ACCELERATORS:
         interp.event("copy", site, author=AUTHOR, direction="H2D", what=site.text, source="pageable", non_blocking=False, blocks_host=True,
-                     sync_kind="other", carrier="checkpoint")  # fmt: skip
+                     sync_kind="other", carrier="checkpoint", action="load")  # fmt: skip
     return interp.unknown(site.text, "missing-file", site, hint="")
 
 

@@ -276,7 +276,7 @@ def test_row_wise_layer_reduces_its_output() -> None:
     interp.run(
         "torch.distributed.tensor.parallel.parallelize_module", "parallelize_module(m, mesh, plan)", root, None, plan
     )
-    assert interp.events("wrap")[0].data["sends"] == (("forward", "all_reduce"),)
+    assert interp.events("wrap")[0].data["sends"] == (("forward", "all_reduce", ""),)
 
 
 @pytest.mark.parametrize(

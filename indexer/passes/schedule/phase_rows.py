@@ -124,7 +124,7 @@ def make_row(run: Run, name: str, found: list[Spot]) -> dict[str, Any] | None:
     if name in ("optimizer", "teardown", "logging") and lead is found and not worth_a_phase(name, found):
         return None
     lead = steady(lead)
-    spot = least_repeated(run, lead) if name == "backward" else lead[0]
+    spot = least_repeated(run, lead) if name == "backward" else in_the_step(run, lead) if name == "data" else lead[0]
     frequency = frequency_of(spot, run.step)
     row: dict[str, Any] = {"name": name, "kind": kind_of(run, name, frequency)}
     if row["kind"] == "periodic":
@@ -133,7 +133,7 @@ def make_row(run: Run, name: str, found: list[Spot]) -> dict[str, Any] | None:
     if name in SHARED and not any(isinstance(one.node, ModuleCall) for one in found):
         spot = next(iter(run.step.forwards), spot)  # one call of the model serves both
     row["runs_on"] = runs_on(name, found, run)
-    row["ranks"] = run.place(spot)["ranks"]
+    row["ranks"] = ranks_of_phase(run, name, spot, found)
     row["code_anchor"] = str(anchor_of(run, name, spot))
     return {key: value for key, value in row.items() if value is not None or key == "repeat"}
 
@@ -148,6 +148,16 @@ def worth_a_phase(name: str, found: list[Spot]) -> bool:
 def least_repeated(run: Run, lead: list[Spot]) -> Spot:
     """The backward of the model itself, beside those of parts that are gone through chunk by chunk."""
     return min(lead, key=lambda spot: (repeat_in_step(spot, run.step) or 0, spot.order))
+
+
+def in_the_step(run: Run, lead: list[Spot]) -> Spot:
+    """The first that each step does, beside what is looked at once an epoch."""
+    return next((spot for spot in lead if run.step.loop is not None and (spot.holds(run.step.loop) or fetched_by(run, spot))), lead[0])
+
+
+def fetched_by(run: Run, spot: Spot) -> bool:
+    """The batch that the step's loop goes through."""
+    return isinstance(spot.node, Event) and spot.node.kind == "fetch" and loop_after(spot) is run.step.loop
 
 
 def kind_of(run: Run, name: str, frequency: dict[str, Any]) -> str:
@@ -165,6 +175,15 @@ def every_of(frequency: dict[str, Any]) -> dict[str, Any]:
     if frequency.get("guard"):
         row["guard"] = frequency["guard"]
     return row
+
+
+def ranks_of_phase(run: Run, name: str, spot: Spot, found: list[Spot]) -> str:
+    """Those of its leader; a checkpoint that one rank writes is still of all ranks where they gather it."""
+    if name == "checkpoint":
+        shared = [one for one in found if isinstance(one.node, Event) and one.node.kind in ("collective", "copy")]
+        if any(run.place(one)["ranks"] == "all" for one in shared):
+            return "all"
+    return str(run.place(spot)["ranks"])
 
 
 def repeat_of_phase(run: Run, name: str, lead: list[Spot], kind: str) -> int | None:

@@ -1,0 +1,184 @@
+"""Sharded and tensor-parallel jobs, from a script to the rows of the record."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from interpreted import job
+
+from cgx.indexer.passes.schedule import build
+
+HEAD = """
+import os
+import torch, torch.nn as nn, torch.distributed as dist
+from torch.distributed.fsdp import fully_shard, FullyShardedDataParallel as FSDP, ShardingStrategy
+from torch.distributed.fsdp.wrap import ModuleWrapPolicy
+from torch.distributed.device_mesh import init_device_mesh
+from torch.distributed.tensor.parallel import parallelize_module, ColwiseParallel, RowwiseParallel, SequenceParallel
+from torch.distributed.tensor import Shard, Replicate
+
+class Block(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.norm = nn.LayerNorm(8)
+        self.up = nn.Linear(8, 32)
+        self.down = nn.Linear(32, 8)
+    def forward(self, x):
+        return x + self.down(self.up(self.norm(x)))
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.first = nn.Linear(8, 8)
+        self.layers = nn.ModuleList([Block() for _ in range(3)])
+    def forward(self, x):
+        x = self.first(x)
+        for layer in self.layers:
+            x = layer(x)
+        return x
+"""
+LOOP = """
+for step in range(5):
+    loss = model(torch.randn(4, 8, device="cuda")).sum()
+    loss.backward()
+    nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+    opt.step()
+"""
+
+
+def rows(folder: Path, text: str, world: int = 4) -> dict[str, Any]:
+    return build(job(folder, {"main.py": HEAD + text}, f"torchrun --nproc_per_node {world} main.py")).rows
+
+
+def sent(found: dict[str, Any], phase: str) -> list[tuple[Any, ...]]:
+    return [(row["collective"], row["issued_by"], row.get("repeat")) for row in found["device_device"] if row["phase"] == phase]
+
+
+def test_the_outermost_unit_stays_gathered(tmp_path: Path) -> None:
+    found = rows(tmp_path, """
+dist.init_process_group("nccl")
+model = Net()
+for layer in model.layers:
+    fully_shard(layer)
+fully_shard(model)
+opt = torch.optim.AdamW(model.parameters())
+""" + LOOP)
+    assert sent(found, "forward") == [("all_gather", "fully_shard", 3), ("all_gather", "fully_shard", 1)]
+    assert sorted(sent(found, "backward")) == [
+        ("all_gather", "fully_shard", 3), ("reduce_scatter", "fully_shard", 1), ("reduce_scatter", "fully_shard", 3)]  # fmt: skip
+    assert sent(found, "optimizer") == [("all_reduce", "DTensor", 1)]
+    assert len({row["code_anchor"] for row in found["overlap"]}) == 1  # only the layers run beside something
+    copies = [(row["phase"], row["direction"], row["repeat"]) for row in found["host_device"]["copies"]]
+    assert copies == [("startup", "H2D", 3), ("startup", "H2D", 1)]
+    assert found["compute"]["optimizer"]["implementation"] == "foreach"
+
+
+def test_a_root_that_is_told_to_reshard_gathers_again(tmp_path: Path) -> None:
+    text = """
+dist.init_process_group("nccl")
+model = Net()
+fully_shard(model%s)
+%s
+opt = torch.optim.SGD(model.parameters(), lr=0.1)
+""" + LOOP
+    told = sent(rows(tmp_path / "a", text % (", reshard_after_forward=True", "")), "backward")
+    later = sent(rows(tmp_path / "b", text % ("", "model.set_reshard_after_forward(True)")), "backward")
+    assert told == later == [("all_gather", "fully_shard", 1), ("reduce_scatter", "fully_shard", 1)]
+
+
+def test_replicas_of_shards_sum_their_gradients(tmp_path: Path) -> None:
+    found = rows(tmp_path, """
+mesh = init_device_mesh("cuda", (2, 2), mesh_dim_names=("dp_replicate", "dp_shard"))
+model = Net()
+fully_shard(model, mesh=mesh)
+opt = torch.optim.SGD(model.parameters(), lr=0.1)
+""" + LOOP)
+    assert sent(found, "backward") == [("reduce_scatter", "fully_shard", 1), ("all_reduce", "fully_shard", 1)]
+
+
+def test_flat_parameters(tmp_path: Path) -> None:
+    found = rows(tmp_path, """
+dist.init_process_group("nccl")
+torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))
+model = FSDP(Net(), auto_wrap_policy=ModuleWrapPolicy({Block}), device_id=torch.cuda.current_device(), sync_module_states=True)
+opt = torch.optim.AdamW(model.parameters())
+""" + LOOP.replace("nn.utils.clip_grad_norm_(model.parameters(), 1.0)", "model.clip_grad_norm_(1.0)"))
+    assert sent(found, "startup") == [("broadcast", "FullyShardedDataParallel", 4)]
+    assert sorted(sent(found, "backward")) == [
+        ("all_gather", "FullyShardedDataParallel", 3), ("reduce_scatter", "FullyShardedDataParallel", 4)]  # fmt: skip
+    assert [row["direction"] for row in found["host_device"]["copies"]] == ["H2D"]
+    assert found["compute"]["optimizer"]["implementation"] == "for-loop"  # their type is none that torch groups
+
+
+def test_tensor_parallel_layers(tmp_path: Path) -> None:
+    """The input of the first layer needs no gradient; norms of a sequence-parallel unit sum theirs under ``fully_shard``."""
+    found = rows(tmp_path, """
+mesh = init_device_mesh("cuda", (2, 2), mesh_dim_names=("dp", "tp"))
+model = Net().to("cuda")
+parallelize_module(model, mesh["tp"], {"first": ColwiseParallel(output_layouts=Replicate())})
+for layer in model.layers:
+    parallelize_module(layer, mesh["tp"], {"norm": SequenceParallel(), "up": ColwiseParallel(input_layouts=Shard(1)),
+                                           "down": RowwiseParallel(output_layouts=Shard(1))})
+fully_shard(model, mesh=mesh["dp"])
+opt = torch.optim.AdamW(model.parameters())
+""" + LOOP)
+    assert sorted(sent(found, "startup")) == [
+        ("broadcast", "parallelize_module", 3), ("scatter", "parallelize_module", 2), ("scatter", "parallelize_module", 9)]  # fmt: skip
+    assert sorted(sent(found, "forward")) == [
+        ("all_gather", "fully_shard", 1), ("all_gather", "parallelize_module", 1), ("all_gather", "parallelize_module", 3),
+        ("reduce_scatter", "parallelize_module", 3)]  # fmt: skip
+    backward = sorted(sent(found, "backward"))
+    assert backward == [
+        ("all_gather", "parallelize_module", 3), ("all_reduce", "parallelize_module", 6), ("reduce_scatter", "fully_shard", 1),
+        ("reduce_scatter", "parallelize_module", 3)]  # fmt: skip
+
+
+def test_a_gathered_checkpoint_is_of_all_ranks(tmp_path: Path) -> None:
+    found = rows(tmp_path, """
+dist.init_process_group("nccl")
+model = Net()
+fully_shard(model)
+opt = torch.optim.AdamW(model.parameters())
+""" + LOOP + """
+def save():
+    whole, states = {}, {}
+    for name, tensor in model.state_dict().items():
+        full = tensor.full_tensor()
+        if dist.get_rank() == 0:
+            whole[name] = full.cpu()
+    for index, state in opt.state_dict()["state"].items():
+        for name, tensor in state.items():
+            states[index, name] = tensor.full_tensor() if name != "step" else tensor
+    if dist.get_rank() == 0:
+        torch.save(whole, "model.pt")
+save()
+""")
+    assert sent(found, "checkpoint") == [("all_gather", "DTensor.full_tensor", 20), ("all_gather", "DTensor.full_tensor", 40)]
+    assert [(row["ranks"], row["repeat"]) for row in found["host_device"]["copies"] if row["phase"] == "checkpoint"] == [("rank 0", 20)]
+    assert [row["ranks"] for row in found["phases"] if row["name"] == "checkpoint"] == ["all"]
+
+
+def test_ranks_of_a_condition_that_is_known_in_part(tmp_path: Path) -> None:
+    found = rows(tmp_path, """
+dist.init_process_group("nccl")
+rank = int(os.environ["RANK"])
+model = Net().to(rank)
+start = 0
+if os.path.exists("snapshot.pt"):
+    start = torch.load("snapshot.pt", map_location=f"cuda:{rank}")["epoch"]
+opt = torch.optim.SGD(model.parameters(), lr=0.1)
+loader = torch.utils.data.DataLoader([torch.randn(8) for _ in range(16)], batch_size=4)
+for epoch in range(start, 9):
+    size = len(next(iter(loader))[0])
+    for x in loader:
+        model(x.to(rank)).sum().backward()
+        opt.step()
+    if rank == 0 and epoch % 3 == 0:
+        torch.save(model.state_dict(), "snapshot.pt")
+""")
+    phases = {row["name"]: row for row in found["phases"]}
+    assert (phases["checkpoint"]["ranks"], phases["checkpoint"]["every"]["count"]) == ("rank 0", 3)
+    assert phases["data"]["kind"] == "repeated"
+    places = {(row["phase"], row["direction"]) for row in found["host_device"]["copies"]}
+    assert places == {("startup", "H2D"), ("data", "H2D"), ("checkpoint", "D2H")}
