@@ -68,6 +68,7 @@ class Externals:
         self._values: dict[str, Any] = {}
         self._constants: dict[str, Value] = {}
         self._tops: set[str] = set()
+        self._families: dict[str, list[Any]] = {}  # package -> handlers that tell by the name itself
         self._packages: set[str] = set()  # whose tables win over their source
         self._names: set[str] = set()  # single names of which the same is true
         self._made: dict[str, Value] = {}
@@ -80,6 +81,8 @@ class Externals:
                 self._tops.add(name.partition(".")[0])
             self._bases.update(getattr(table, "BASES", {}))
             self._packages.update(getattr(table, "PACKAGES", ()))
+            for top, handler in getattr(table, "FAMILIES", ()):
+                self._families.setdefault(top, []).append(handler)
             self._names.update(getattr(table, "NAMES", ()))
             self._values.update(getattr(table, "MAKERS", {}))
             self._constants.update(getattr(table, "CONSTANTS", {}))
@@ -234,6 +237,10 @@ class Externals:
             method = owner.lookup(name)
             if isinstance(method, Native):
                 return self.call(method, args, kwargs, site)
+        for family in self._families.get(qname.partition(".")[0], ()):
+            found = family(self, qname, site, args, kwargs)
+            if found is not NotImplemented:
+                return found
         return self.opaque_result(qname, args, kwargs, site)
 
     def call_stand_in(self: Any, func: FunctionValue, args: Args, kwargs: Kwargs, site: Site) -> Value:

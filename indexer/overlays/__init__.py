@@ -14,6 +14,7 @@ What the tables ask of the interpreter beyond plain calls, each under ``<class q
 - methods of ``torch.nn.Module`` listed here (``to``, ``cuda``, ``compile``, ...) win over the built-in ones;
 - ``__hasattr__`` of an ``Opaque`` (args: object, name), asked by ``hasattr``;
 - ``NAMES`` of a table: single qualified names of the same kind;
+- ``FAMILIES`` of a table: (package, handler with the name as second argument), asked where no row has a name of the package;
 - ``PACKAGES`` of a table: packages (by dotted name) whose names it answers for even where ``--env`` has their source;
 - :func:`cgx.indexer.overlays.transfer.sync` for ``if``/``while``/``assert`` on a tensor ("branch"), ``int``/``float``/``bool``
   ("conversion"), f-strings, ``str``, ``format`` ("print"), op rows with a ``sync``; host tensors give no event.
@@ -55,8 +56,10 @@ from cgx.indexer.overlays import (
     grain,
     graphs,
     groups,
+    hf_arguments,
     hf_datasets,
     hf_models,
+    hf_outside_models,
     hf_trainer,
     hub,
     lightning,
@@ -108,6 +111,8 @@ OVERLAYS: tuple[ModuleType, ...] = (
     lightning,
     lightning_hparams,
     lightning_fabric,
+    hf_arguments,
+    hf_outside_models,
     hf_trainer,
     hf_datasets,
     hub,

@@ -67,6 +67,8 @@ def _options(interp: Any, item: Field) -> dict[str, Value]:
     options["type"] = _converter(inner)
     if many is not None:
         options["nargs"] = "+" if item.default is MISSING else "*"
+        if isinstance(item.default, str):
+            options["default"] = None  # a plain default of a list field is not handed to argparse
     literal = next((part for part in inner.members() if part.kind == "literal"), None)
     if literal is not None and not item.type.optional:
         options["choices"] = ListValue(list(literal.args))

@@ -126,6 +126,11 @@ def policy_units(interp: Any, module: ModuleInstance, wrap: Value, site: Any) ->
     return [one for one in all_modules(module) if one is not module and any(is_kind(one, cls) for cls in classes)]
 
 
+def module_units(module: ModuleInstance, names: list[str]) -> list[ModuleInstance]:
+    """Submodules whose class has one of the names: how Hugging Face's options say which layers are units."""
+    return [one for one in all_modules(module) if one is not module and any(getattr(cls, "name", "") in names for cls in one.cls.mro[:1])]
+
+
 def is_kind(module: ModuleInstance, cls: Value) -> bool:
     if isinstance(cls, ClassValue):
         return cls in module.cls.mro

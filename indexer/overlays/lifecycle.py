@@ -9,7 +9,7 @@ import contextlib
 from collections.abc import Iterator
 from typing import Any
 
-from cgx.indexer.interpreter.trace import BranchNode, LoopNode, ScopeNode
+from cgx.indexer.interpreter.trace import BranchNode, Event, LoopNode, ScopeNode
 from cgx.indexer.interpreter.values import (
     MISSING,
     DictValue,
@@ -92,7 +92,7 @@ def moved_batch(interp: Any, batch: Value, non_blocking: bool, site: Any, author
 def place_model(interp: Any, model: Value, site: Any) -> None:
     """The framework moves the model to the device."""
     if isinstance(model, ModuleInstance):
-        move_module(interp, model, "cuda", None, False, site)
+        move_module(interp, model, "cuda", None, False, site, what="model")
 
 
 def ddp(interp: Any, module: Value, site: Any, author: str) -> Value:
@@ -122,11 +122,19 @@ def batches(interp: Any, loader: Value, site: Any) -> Sequence:
             interp.unknown("batch", "data", site), interp.unknown("len(dataloader)", "data", site, hint="int")
         )
     listed = interp.iterate(loader, site)
+    not_opened_here(interp)
     if isinstance(listed, Sequence):
         return listed
     if isinstance(listed, list) and listed:
         return Sequence(listed[0], len(listed))
     return Sequence(interp.unknown("batch", "data", site), interp.unknown("len(dataloader)", "data", site, hint="int"))
+
+
+def not_opened_here(interp: Any) -> None:
+    """A trainer's loops all stand at one line: batches are seen where :func:`take` takes them, not where the loader is opened."""
+    events = interp.stack[-1].children
+    if events and isinstance(events[-1], Event) and events[-1].kind == "fetch" and events[-1].data.get("opened"):
+        events.pop()
 
 
 def take(interp: Any, found: Sequence, site: Any) -> Value:

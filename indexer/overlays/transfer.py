@@ -197,7 +197,13 @@ def all_modules(module: ModuleInstance, seen: set[int] | None = None) -> Iterato
 
 
 def move_module(
-    interp: Any, module: ModuleInstance, target: str | None, dtype: str | None, non_blocking: Value, site: Any
+    interp: Any,
+    module: ModuleInstance,
+    target: str | None,
+    dtype: str | None,
+    non_blocking: Value,
+    site: Any,
+    what: str = "",
 ) -> Value:
     """Move parameters and buffers in place; one copy event for all of them."""
     tensors = list(module_tensors(module))
@@ -208,7 +214,7 @@ def move_module(
         sizes = [tensor_bytes(tensor) for tensor in changed]
         asked = flag(non_blocking, False)
         interp.event(
-            "copy", site, author=AUTHOR, direction=direction, what=receiver_text(site),
+            "copy", site, author=AUTHOR, direction=direction, what=what or receiver_text(site),
             source="pageable" if direction == "H2D" else None, non_blocking=asked, blocks_host=True,
             bytes=sum(size for size in sizes if size) if all(size is not None for size in sizes) else None,
             carrier="module", sync_kind="other", module=module,

@@ -44,6 +44,8 @@ class Phases:
         known = self.regions.phase(spot)
         if known is not None and not (known == "evaluation" and self.step.kind != "training"):
             return known
+        if isinstance(spot.node, Event) and spot.node.data.get("phase"):
+            return str(spot.node.data["phase"])  # the life cycle of a framework says so
         if self.in_step(spot):
             return self.in_training(spot) if self.step.kind == "training" else self.in_serving(spot)
         return self.outside(spot)

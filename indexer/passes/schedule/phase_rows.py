@@ -199,6 +199,8 @@ def repeat_of_phase(run: Run, name: str, lead: list[Spot], kind: str) -> int | N
             total += count
         return total if name == "evaluation" else repeat_in_step(least_repeated(run, lead) if name == "backward" else lead[0], run.step)
     if name == "data" and isinstance(lead[0].node, Event) and lead[0].node.kind == "fetch":
+        if run.step.micro is not None and lead[0].holds(run.step.micro):
+            return repeat_in_step(lead[0], run.step)
         return as_count(run.step.accumulate) if run.step.accumulate_branch is not None else 1
     return repeat_in_step(lead[0], run.step)
 
@@ -272,6 +274,8 @@ def climbed(spot: Spot) -> Anchor:
     """Out of methods that only pass the call on: ``Container.step`` round ``optimizer.step()``."""
     anchor = spot.anchor
     name = spot.node.text.partition("(")[0].rpartition(".")[2]
+    if not any(verb in name for verb in ("step", "backward")):
+        return anchor  # a trainer's own call: its name says nothing of what is passed on
     for node in reversed(spot.path):
         if isinstance(node, CallNode):
             if node.symbol.rpartition(".")[2] != name:
