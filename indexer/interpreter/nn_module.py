@@ -55,6 +55,11 @@ def set_on_module(interp: Interp, owner: ModuleInstance, name: str, value: Value
         trail.set_item(owner.children, name, value)
     elif name in owner.parameters and value is None:
         trail.set_item(owner.parameters, name, None)
+    elif isinstance(value, TensorValue) and value.attrs.get("cgx.buffer") and name not in owner.buffers:
+        for table in (owner.attrs, owner.parameters, owner.children):
+            if name in table:
+                trail.del_item(table, name)
+        trail.set_item(owner.buffers, name, value)
     elif name in owner.buffers and (value is None or isinstance(value, TensorValue)):
         trail.set_item(owner.buffers, name, value)
     elif name == "training":

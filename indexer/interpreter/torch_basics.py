@@ -47,7 +47,9 @@ def _uninitialized(interp: Interp, site: Site, args: Args, kwargs: Kwargs) -> Va
 
 
 def _buffer(interp: Interp, site: Site, args: Args, kwargs: Kwargs) -> Value:
-    return args[0] if args else TensorValue()
+    """``nn.Buffer(data, persistent=True)``: a buffer of the module that it is assigned to."""
+    data = args[0] if args else kwargs.get("data")
+    return replace(data, attrs={**data.attrs, "cgx.buffer": True}) if isinstance(data, TensorValue) else TensorValue()
 
 
 def _device(interp: Interp, site: Site, args: Args, kwargs: Kwargs) -> Value:

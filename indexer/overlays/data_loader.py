@@ -12,7 +12,7 @@ from typing import Any
 from cgx.indexer.interpreter.trace import Event, ScopeNode
 from cgx.indexer.interpreter.values import MISSING, Instance, ListValue, Native, Opaque, Sequence, Unknown, Value
 from cgx.indexer.overlays.arguments import bind, flag, items_of
-from cgx.indexer.overlays.data_hops import dataset_hops, events_inside
+from cgx.indexer.overlays.data_hops import dataset_hops, events_inside, function_anchor
 from cgx.indexer.overlays.data_values import collated, pinned
 
 AUTHOR = "overlays.data_loader"
@@ -212,9 +212,7 @@ def hops(loader: Opaque) -> list[dict[str, Any]]:
     if any(row["hop"] == "read" for row in seen):  # the data set's own reads stand for the guess that it reads
         inside = [*seen, *(row for row in inside if row["hop"] != "read")]
     rows += [{**row, **runs} for row in inside]
-    custom = attrs.get("collate_fn")
-    name = "default_collate" if custom is None else getattr(custom, "qname", "") or "collate_fn"
-    rows.append({"hop": "collate", "by": name, "anchor": loader.anchor, **runs})
+    rows.append({"hop": "collate", **collator(loader), **runs})
     if workers is None or workers > 0:
         rows.append({"hop": "worker queue", "by": LOADER, "anchor": loader.anchor, **runs})
         factor = attrs.get("prefetch_factor") or 2
@@ -224,6 +222,16 @@ def hops(loader: Opaque) -> list[dict[str, Any]]:
         rows.append({"hop": "pin", "by": "DataLoader pin_memory thread" if threaded else "DataLoader pin_memory", "anchor": loader.anchor,
                      "workers": 1 if threaded else 0, "asynchronous": threaded, "blocks_step": not threaded})  # fmt: skip
     return rows
+
+
+def collator(loader: Opaque) -> dict[str, Any]:
+    """Who makes batches of samples. A trainer's loader stands at the trainer's line: there the user's own collator says more."""
+    custom, default = loader.attrs.get("collate_fn"), loader.attrs.get("cgx.collate")
+    if custom is None:
+        return {"by": default or "default_collate", "anchor": loader.anchor}
+    held = custom.attrs.get("cgx.name") if isinstance(custom, Opaque) else None
+    name = held or getattr(custom, "qname", "") or getattr(getattr(custom, "cls", None), "qname", "") or "collate_fn"
+    return {"by": name, "anchor": (function_anchor(custom) if default else None) or loader.anchor}
 
 
 def advance(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:

@@ -49,7 +49,10 @@ def arguments(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value
         derived["train_batch_size"] = batch
     from cgx.indexer.overlays.accelerate import by_rank
 
-    ranks = {"local_process_index": by_rank(interp, lambda rank: rank), "process_index": by_rank(interp, lambda rank: rank)}
+    ranks = {
+        "local_process_index": by_rank(interp, lambda rank: rank),
+        "process_index": by_rank(interp, lambda rank: rank),
+    }
     ranks["local_rank"] = ranks["process_index"] if many != 1 else given.get("local_rank", -1)
     ranks["should_save"] = ranks["should_log"] = by_rank(interp, lambda rank: rank == 0)
     return Opaque(ARGUMENTS, {**DEFAULTS, **derived, **given, **ranks}, site.anchor)
@@ -152,7 +155,9 @@ def layer_names(interp: Any, trainer: Value) -> list[str]:
     """Class names of the units that FSDP wraps."""
     given = option(trainer, "fsdp_transformer_layer_cls_to_wrap")
     if given is None:
-        given = fsdp_setting(interp, trainer, "transformer_layer_cls_to_wrap") or interp.env.get("FSDP_TRANSFORMER_CLS_TO_WRAP")
+        given = fsdp_setting(interp, trainer, "transformer_layer_cls_to_wrap") or interp.env.get(
+            "FSDP_TRANSFORMER_CLS_TO_WRAP"
+        )
     if isinstance(given, ListValue):
         return [str(one) for one in given.items]
     if isinstance(given, list):
@@ -165,9 +170,15 @@ ENTRIES: dict[str, Any] = {
     ARGUMENTS: arguments,
     "transformers.Seq2SeqTrainingArguments": arguments,
     f"{ARGUMENTS}.get_process_log_level": lambda interp, site, args, kwargs: 30,
-    f"{ARGUMENTS}.main_process_first": lambda interp, site, args, kwargs: Opaque("contextlib.nullcontext", {"enter_result": None}, site.anchor),
-    f"{ARGUMENTS}.to_dict": lambda interp, site, args, kwargs: DictValue(dict(args[0].attrs), open=True) if isinstance(args[0], Opaque) else NotImplemented,
-    f"{ARGUMENTS}.get_warmup_steps": lambda interp, site, args, kwargs: interp.unknown(site.text, "data", site, hint="int"),
+    f"{ARGUMENTS}.main_process_first": lambda interp, site, args, kwargs: Opaque(
+        "contextlib.nullcontext", {"enter_result": None}, site.anchor
+    ),
+    f"{ARGUMENTS}.to_dict": lambda interp, site, args, kwargs: (
+        DictValue(dict(args[0].attrs), open=True) if isinstance(args[0], Opaque) else NotImplemented
+    ),
+    f"{ARGUMENTS}.get_warmup_steps": lambda interp, site, args, kwargs: interp.unknown(
+        site.text, "data", site, hint="int"
+    ),
 }
 BASES: dict[str, tuple[str, ...]] = {
     "transformers.TrainingArguments": (ARGUMENTS,),

@@ -12,8 +12,18 @@ from cgx.indexer.interpreter.trace import CallNode
 from cgx.indexer.interpreter.values import DictValue, Opaque, TensorValue, Value
 from cgx.indexer.overlays.arguments import bind, flag
 from cgx.indexer.overlays.hf_arguments import option
-from cgx.indexer.overlays.hf_steps import AUTHOR, attribute, compute_loss, delivered, gather, loader_of, precision, read, user_loss
-from cgx.indexer.overlays.lifecycle import batches, flags, loop, optional, set_mode, take
+from cgx.indexer.overlays.hf_steps import (
+    AUTHOR,
+    attribute,
+    compute_loss,
+    gather,
+    loader_of,
+    next_batch,
+    precision,
+    read,
+    user_loss,
+)
+from cgx.indexer.overlays.lifecycle import batches, flags, loop, optional, set_mode
 
 
 def evaluate(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
@@ -26,7 +36,11 @@ def predict(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value])
     bound = bind("self test_dataset", args, kwargs)
     run(interp, bound["self"], bound.get("test_dataset"), site)
     array = TensorValue(None, None, "cpu", library="numpy")
-    return Opaque("transformers.trainer_utils.PredictionOutput", {"predictions": array, "label_ids": array, "metrics": DictValue(open=True)}, site.anchor)
+    return Opaque(
+        "transformers.trainer_utils.PredictionOutput",
+        {"predictions": array, "label_ids": array, "metrics": DictValue(open=True)},
+        site.anchor,
+    )
 
 
 def evaluation(interp: Any, trainer: Value, site: Any) -> None:
@@ -40,7 +54,13 @@ def evaluation(interp: Any, trainer: Value, site: Any) -> None:
 
 def run(interp: Any, trainer: Value, dataset: Value, site: Any) -> Value:
     model = attribute(trainer, "model")
-    loader = loader_of(interp, trainer, dataset if dataset is not None else attribute(trainer, "eval_dataset"), "per_device_eval_batch_size", site)
+    loader = loader_of(
+        interp,
+        trainer,
+        dataset if dataset is not None else attribute(trainer, "eval_dataset"),
+        "per_device_eval_batch_size",
+        site,
+    )
     if loader is None:
         return DictValue(open=True)
     whole = attribute(trainer, "compute_metrics") is not None and not flag(option(trainer, "prediction_loss_only"))
@@ -48,7 +68,7 @@ def run(interp: Any, trainer: Value, dataset: Value, site: Any) -> Value:
         found = batches(interp, loader, site)
         set_mode(interp, model, False, site)
         with loop(interp, site, found.length, "eval_dataloader", "loader", "inputs"):
-            batch = delivered(interp, trainer, take(interp, found, site), site)
+            batch = next_batch(interp, trainer, found, site)
             one_batch(interp, trainer, model, batch, not whole, site)
             collect(interp, site, whole)
         for what in ("losses", *(("logits", "labels") if whole else ())):
@@ -82,7 +102,11 @@ def prediction_step(interp: Any, site: Any, args: list[Value], kwargs: dict[str,
     bound = bind("self model inputs prediction_loss_only ignore_keys", args, kwargs)
     with flags(interp, site, "torch.no_grad", grad=False), precision(interp, bound["self"], site):
         loss, outputs = compute_loss(interp, bound["self"], bound.get("model"), bound.get("inputs"), site, True)
-    logits = interp.getattr(outputs, "logits", site) if isinstance(outputs, Opaque) else interp.unknown("logits", "unmodelled", site)
+    logits = (
+        interp.getattr(outputs, "logits", site)
+        if isinstance(outputs, Opaque)
+        else interp.unknown("logits", "unmodelled", site)
+    )
     inputs = bound.get("inputs")
     labels = inputs.items.get("labels") if isinstance(inputs, DictValue) else None
     return (loss, None, None) if bound.get("prediction_loss_only") is True else (loss, logits, labels)

@@ -52,7 +52,11 @@ def made(interp: Any, name: str, site: Any, args: list[Value], kwargs: dict[str,
     held = dtype_name(dtype) or (dtype if isinstance(dtype, str) and dtype in hub.DTYPES else None)
     module.parameters[WEIGHTS].dtype = held or (None if loaded else "float32")
     config = args[0] if args and not loaded else kwargs.get("config")
-    module.attrs["config"] = config if config is not None else Opaque(hub.CONFIG, {"cgx.missing": missing_config(site, args, kwargs)}, site.anchor)
+    module.attrs["config"] = (
+        config
+        if config is not None
+        else Opaque(hub.CONFIG, {"cgx.missing": missing_config(site, args, kwargs)}, site.anchor)
+    )
     if placed(kwargs):
         move_module(interp, module, "cuda", None, False, site)
     return module
@@ -66,7 +70,17 @@ def missing_config(site: Any, args: list[Value], kwargs: dict[str, Value]) -> Un
 def blank(interp: Any, qname: str, site: Any) -> ModuleInstance:
     """A module of a class that is not there, with its weights as one parameter of unknown size."""
     base = interp.native_class("torch.nn.Module")
-    cls = ClassValue(qname.rpartition(".")[2], qname, qname.rpartition(".")[2], "", None, [External(MODEL), base], [], {}, native=qname)
+    cls = ClassValue(
+        qname.rpartition(".")[2],
+        qname,
+        qname.rpartition(".")[2],
+        "",
+        None,
+        [External(MODEL), base],
+        [],
+        {},
+        native=qname,
+    )
     cls.mro = [cls, External(MODEL), *base.mro]
     module = interp.new_instance(cls, site)
     module.parameters[WEIGHTS] = TensorValue(None, None, "cpu", parameter=True, requires_grad=True)
@@ -104,7 +118,9 @@ def forward(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value])
     node = ModuleCall(site.anchor, site.text, module=module, called_from=site.anchor)
     node.training, node.grad = module.training, bool(interp.flags.get("grad", True))
     node.autocast = module.attrs.get("__cgx_autocast__", interp.flags.get("autocast"))
-    node.inputs = [(name, one) for name, value in [*(("", arg) for arg in args[1:]), *kwargs.items()] for one in tensors_of(value)]
+    node.inputs = [
+        (name, one) for name, value in [*(("", arg) for arg in args[1:]), *kwargs.items()] for one in tensors_of(value)
+    ]
     interp.emit(node)
     if not any(one is module for one in interp.trace.model_roots):
         interp.trace.model_roots.append(module)
@@ -129,10 +145,23 @@ def generate(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]
     if not isinstance(module, ModuleInstance):
         return NotImplemented
     given = kwargs.get("max_new_tokens")
-    count = given if isinstance(given, int) else interp.unknown("max_new_tokens", "data" if given is None else "parameter", site, hint="int")
+    count = (
+        given
+        if isinstance(given, int)
+        else interp.unknown("max_new_tokens", "data" if given is None else "parameter", site, hint="int")
+    )
     before = interp.flags.get("grad")
     interp.trail.set_item(interp.flags, "grad", False)
-    loop = LoopNode(site.anchor, site.text, count=count, expr="max_new_tokens", target="token", over="while", bound=site.anchor, early_exit=True)
+    loop = LoopNode(
+        site.anchor,
+        site.text,
+        count=count,
+        expr="max_new_tokens",
+        target="token",
+        over="while",
+        bound=site.anchor,
+        early_exit=True,
+    )
     with interp.inside(loop):
         forward(interp, site, [module], {})
         if device_of(module) in ACCELERATORS:
@@ -143,7 +172,9 @@ def generate(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]
 
 def recompute(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
     """``gradient_checkpointing_enable()``: every layer's forward runs again in the backward."""
-    interp.event("compute", site, author=AUTHOR, key="activation_checkpointing", value="each decoder layer", target=args[0])
+    interp.event(
+        "compute", site, author=AUTHOR, key="activation_checkpointing", value="each decoder layer", target=args[0]
+    )
     return None
 
 

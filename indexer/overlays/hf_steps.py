@@ -14,6 +14,7 @@ from cgx.indexer.interpreter.values import (
     ListValue,
     ModuleInstance,
     Opaque,
+    Sequence,
     TensorValue,
     Value,
 )
@@ -21,7 +22,7 @@ from cgx.indexer.overlays import hf_outside_models
 from cgx.indexer.overlays.arguments import flag
 from cgx.indexer.overlays.data_loader import LOADER
 from cgx.indexer.overlays.hf_arguments import autocast_of, option, sharding, word
-from cgx.indexer.overlays.lifecycle import backward, flags, moved_batch, optional
+from cgx.indexer.overlays.lifecycle import backward, delivered, flags, optional, take
 from cgx.indexer.overlays.wrappers import inner
 
 AUTHOR = "overlays.hf_trainer"
@@ -43,26 +44,30 @@ def loader_of(interp: Any, trainer: Value, dataset: Value, batch: str, site: Any
         dataset = next(iter(dataset.items.values()))  # a data set for each name: evaluated one after the other
     if dataset is None:
         return None
-    kind = ("group_by_length" if flag(option(trainer, "group_by_length")) else word(trainer, "train_sampling_strategy") or "random") if "train" in batch else "sequential"
-    collate = attribute(trainer, "data_collator")
-    if collate is None:
-        collate = Opaque("transformers.data.data_collator.default_data_collator")
+    kind = (
+        (
+            "group_by_length"
+            if flag(option(trainer, "group_by_length"))
+            else word(trainer, "train_sampling_strategy") or "random"
+        )
+        if "train" in batch
+        else "sequential"
+    )
     attrs: dict[str, Value] = {
         "dataset": dataset, "batch_size": option(trainer, batch), "num_workers": option(trainer, "dataloader_num_workers"),
         "pin_memory": option(trainer, "dataloader_pin_memory"), "drop_last": option(trainer, "dataloader_drop_last"),
-        "prefetch_factor": option(trainer, "dataloader_prefetch_factor"), "collate_fn": collate, "sampler": Opaque(SAMPLERS.get(kind, SAMPLERS["random"])),
+        "prefetch_factor": option(trainer, "dataloader_prefetch_factor"), "collate_fn": attribute(trainer, "data_collator"),
+        "cgx.collate": "transformers.data.data_collator.default_data_collator", "sampler": Opaque(SAMPLERS.get(kind, SAMPLERS["random"])),
         "cgx.sampler": None, "shuffle": "train" in batch, "cgx.shards": interp.world.size,
     }  # fmt: skip
     return Opaque(LOADER, attrs, site.anchor)
 
 
-def delivered(interp: Any, trainer: Value, batch: Value, site: Any) -> Value:
-    """The batch on the device: accelerate's loader copies it, blocking unless ``accelerator_config`` says otherwise."""
+def next_batch(interp: Any, trainer: Value, found: Sequence, site: Any) -> Value:
+    """A batch on the device: accelerate's loader copies it, blocking unless ``accelerator_config`` says otherwise."""
     config = option(trainer, "accelerator_config")
     non_blocking = flag(config.items.get("non_blocking"), False) if isinstance(config, DictValue) else False
-    return moved_batch(interp, batch, bool(non_blocking), site, AUTHOR, "inputs")
-
-
+    return delivered(interp, found, take(interp, found, site), bool(non_blocking), site, AUTHOR, "inputs")
 
 
 def precision(interp: Any, trainer: Value, site: Any) -> Any:
@@ -100,7 +105,13 @@ def compute_loss(interp: Any, trainer: Value, model: Value, inputs: Value, site:
         interp.event("compute", site, author=AUTHOR, key="forward", value="model(**inputs)")
         loss: Value = TensorValue((), "float32", "cuda")
         return (loss, interp.unknown("outputs", "missing-module", site)) if outputs_too else loss
-    items = inputs.items if isinstance(inputs, DictValue) else inputs.attrs["data"].items if batch_encoding(inputs) else None
+    items = (
+        inputs.items
+        if isinstance(inputs, DictValue)
+        else inputs.attrs["data"].items
+        if batch_encoding(inputs)
+        else None
+    )
     words = {key: value for key, value in (items or {}).items() if isinstance(key, str)}
     if isinstance(inputs, DictValue) and inputs.open and not hf_outside_models.is_outside(target):
         words["*"] = interp.unknown("inputs", "data", site)
@@ -108,7 +119,9 @@ def compute_loss(interp: Any, trainer: Value, model: Value, inputs: Value, site:
     outputs = interp.call(model, given, words, site)
     custom = attribute(trainer, "compute_loss_func")
     if custom is not None:
-        loss = interp.call(custom, [outputs, words.get("labels"), interp.unknown("num_items_in_batch", "data", site)], {}, site)
+        loss = interp.call(
+            custom, [outputs, words.get("labels"), interp.unknown("num_items_in_batch", "data", site)], {}, site
+        )
     else:
         loss = loss_of(interp, outputs, site)
     return (loss, outputs) if outputs_too else loss
@@ -155,7 +168,16 @@ def save(interp: Any, site: Any, trainer: Value, optimizer: bool = True) -> None
 def gather(interp: Any, site: Any, what: str, collective: str = "all_gather") -> None:
     """A small tensor of every rank, waited for."""
     if interp.world.size != 1:
-        interp.event("collective", site, author=AUTHOR, collective=collective, issued_by="call", blocking=True, parallelism="data", what=what)
+        interp.event(
+            "collective",
+            site,
+            author=AUTHOR,
+            collective=collective,
+            issued_by="call",
+            blocking=True,
+            parallelism="data",
+            what=what,
+        )
 
 
 def read(interp: Any, site: Any, what: str, kind: str = "item") -> None:

@@ -65,7 +65,12 @@ def the_accelerator(interp: Any, site: Any) -> Value:
     from cgx.indexer.overlays.accelerate import ACCELERATOR, by_rank
 
     ranks = {name: by_rank(interp, lambda rank: rank == 0) for name in ("is_main_process", "is_local_main_process")}
-    attrs: dict[str, Value] = {"gradient_accumulation_steps": 1, "num_processes": interp.world.size, "process_index": by_rank(interp, lambda rank: rank), **ranks}
+    attrs: dict[str, Value] = {
+        "gradient_accumulation_steps": 1,
+        "num_processes": interp.world.size,
+        "process_index": by_rank(interp, lambda rank: rank),
+        **ranks,
+    }
     return Opaque(ACCELERATOR, attrs, site.anchor)
 
 
@@ -74,7 +79,9 @@ def loader(batch: str, dataset: str) -> Any:
 
     def call(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
         given = args[1] if len(args) > 1 else next(iter(kwargs.values()), None)
-        return loader_of(interp, args[0], given if given is not None else attribute(args[0], dataset), batch, site, hooks=False)
+        return loader_of(
+            interp, args[0], given if given is not None else attribute(args[0], dataset), batch, site, hooks=False
+        )
 
     return call
 
@@ -86,7 +93,9 @@ def step(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) ->
 
 def loss(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
     bound = bind("self model inputs return_outputs num_items_in_batch", args, kwargs)
-    return compute_loss(interp, bound["self"], bound.get("model"), bound.get("inputs"), site, bound.get("return_outputs") is True)
+    return compute_loss(
+        interp, bound["self"], bound.get("model"), bound.get("inputs"), site, bound.get("return_outputs") is True
+    )
 
 
 def log(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
@@ -139,7 +148,9 @@ ENTRIES: dict[str, Any] = {
     f"{TRAINER}.is_local_process_zero": main_process,
     **{f"{TRAINER}.{name}": nothing for name in QUIET},
     "transformers.set_seed": nothing,
-    "transformers.trainer_utils.get_last_checkpoint": lambda interp, site, args, kwargs: interp.unknown(site.text, "missing-file", site),
+    "transformers.trainer_utils.get_last_checkpoint": lambda interp, site, args, kwargs: interp.unknown(
+        site.text, "missing-file", site
+    ),
 }
 BASES: dict[str, tuple[str, ...]] = {
     "transformers.Trainer": (TRAINER,),

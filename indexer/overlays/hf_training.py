@@ -15,10 +15,19 @@ from cgx.indexer.interpreter.values import DictValue, Instance, ListValue, Modul
 from cgx.indexer.overlays import deepspeed
 from cgx.indexer.overlays.arguments import flag, plain
 from cgx.indexer.overlays.fsdp import module_units
-from cgx.indexer.overlays.hf_arguments import OPTIMIZERS, autocast_of, deepspeed_config, layer_names, option, sharding, sharding_words, word
+from cgx.indexer.overlays.hf_arguments import (
+    OPTIMIZERS,
+    autocast_of,
+    deepspeed_config,
+    layer_names,
+    option,
+    sharding,
+    sharding_words,
+    word,
+)
 from cgx.indexer.overlays.hf_evaluation import evaluation
-from cgx.indexer.overlays.hf_steps import AUTHOR, attribute, delivered, gather, loader_of, read, save, training_step
-from cgx.indexer.overlays.lifecycle import batches, ddp, every, loop, optimizer_step, optional, place_model, set_mode, take
+from cgx.indexer.overlays.hf_steps import AUTHOR, attribute, gather, loader_of, next_batch, read, save, training_step
+from cgx.indexer.overlays.lifecycle import batches, ddp, every, loop, optimizer_step, optional, place_model, set_mode
 from cgx.indexer.overlays.wrappers import inner
 
 
@@ -49,13 +58,25 @@ def train(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -
 
 def counts(interp: Any, trainer: Value, batches_: Value, site: Any) -> tuple[Value, Value]:
     """Epochs, and optimizer steps of one; ``max_steps`` wins over the epochs."""
-    accumulate, limit, epochs = option(trainer, "gradient_accumulation_steps"), option(trainer, "max_steps"), option(trainer, "num_train_epochs")
+    accumulate, limit, epochs = (
+        option(trainer, "gradient_accumulation_steps"),
+        option(trainer, "max_steps"),
+        option(trainer, "num_train_epochs"),
+    )
     known = isinstance(batches_, int) and isinstance(accumulate, int) and accumulate > 0
     steps: Value = max(1, math.ceil(batches_ / accumulate)) if known else None
     if isinstance(limit, int) and limit > 0:
-        return (math.ceil(limit / steps), min(steps, limit)) if steps is not None else (interp.unknown("epochs", "data", site, hint="int"), limit)
+        return (
+            (math.ceil(limit / steps), min(steps, limit))
+            if steps is not None
+            else (interp.unknown("epochs", "data", site, hint="int"), limit)
+        )
     if steps is None:
-        steps = batches_ if accumulate == 1 else Unknown("len(train_dataloader) // gradient_accumulation_steps", "data", site.anchor, "int")
+        steps = (
+            batches_
+            if accumulate == 1
+            else Unknown("len(train_dataloader) // gradient_accumulation_steps", "data", site.anchor, "int")
+        )
     number = isinstance(epochs, int | float) and not isinstance(epochs, bool)
     return (math.ceil(epochs) if number else interp.unknown("num_train_epochs", "parameter", site, hint="int"), steps)
 
@@ -70,7 +91,9 @@ def the_optimizer(interp: Any, trainer: Value, site: Any) -> Value:
         made = interp.call(hook, [], {}, site)
         if isinstance(made, Opaque | Instance):
             return made
-    if isinstance(config := deepspeed_config(interp, trainer), str | DictValue) and "optimizer" in deepspeed_table(interp, config, site):
+    if isinstance(config := deepspeed_config(interp, trainer), str | DictValue) and "optimizer" in deepspeed_table(
+        interp, config, site
+    ):
         return None
     name = word(trainer, "optim") or "adamw_torch"
     qname = OPTIMIZERS.get(name, name)
@@ -90,13 +113,26 @@ def switches(interp: Any, trainer: Value, model: Value, site: Any) -> None:
     if autocast_of(trainer) == "float16":
         interp.event("compute", site, author=AUTHOR, key="grad_scaler", value="enabled", enabled=True)
     if flag(option(trainer, "tf32")):
-        interp.event("compute", site, author=AUTHOR, key="precision", value="tf32", how="torch.backends.cuda.matmul.allow_tf32")
+        interp.event(
+            "compute", site, author=AUTHOR, key="precision", value="tf32", how="torch.backends.cuda.matmul.allow_tf32"
+        )
     if flag(option(trainer, "gradient_checkpointing")):
         hook = optional(interp, inner(model), "gradient_checkpointing_enable", site)
         if hook is not None:
             interp.attempt(lambda: interp.call(hook, [], {}, site))
-        interp.event("compute", site, author=AUTHOR, key="activation_checkpointing", value="each layer, by gradient_checkpointing", target=model)
-    if flag(option(trainer, "torch_compile")) or option(trainer, "torch_compile_backend") or option(trainer, "torch_compile_mode"):
+        interp.event(
+            "compute",
+            site,
+            author=AUTHOR,
+            key="activation_checkpointing",
+            value="each layer, by gradient_checkpointing",
+            target=model,
+        )
+    if (
+        flag(option(trainer, "torch_compile"))
+        or option(trainer, "torch_compile_backend")
+        or option(trainer, "torch_compile_mode")
+    ):
         from cgx.indexer.overlays.compile import mark
 
         options = {"backend": option(trainer, "torch_compile_backend"), "mode": option(trainer, "torch_compile_mode")}
@@ -111,7 +147,15 @@ def wrap(interp: Any, trainer: Value, model: Value, site: Any) -> Value:
         return model
     kind = sharding(interp, trainer)
     if interp.world.size != 1 and option(trainer, "gradient_accumulation_steps") != 1:
-        interp.event("compute", site, author=AUTHOR, key="grad_sync", value="no_sync", how="in all micro-steps but the last", module=inner(model))
+        interp.event(
+            "compute",
+            site,
+            author=AUTHOR,
+            key="grad_sync",
+            value="no_sync",
+            how="in all micro-steps but the last",
+            module=inner(model),
+        )
     if kind is None:
         return ddp(interp, model, site, AUTHOR)
     shard(interp, trainer, model, kind, site)
@@ -122,16 +166,35 @@ def shard(interp: Any, trainer: Value, model: Value, kind: str, site: Any) -> No
     """One unit for each layer class that the arguments name, and one for the rest."""
     place_model(interp, inner(model), site)
     if kind == "FullyShardedDataParallel":
-        interp.event("collective", site, author=AUTHOR, collective="broadcast", issued_by=kind, blocking=True, parallelism="data", what="module states")
+        interp.event(
+            "collective",
+            site,
+            author=AUTHOR,
+            collective="broadcast",
+            issued_by=kind,
+            blocking=True,
+            parallelism="data",
+            what="module states",
+        )
     words = sharding_words(option(trainer, "fsdp"))
     strategy = "SHARD_GRAD_OP" if "shard_grad_op" in words else "FULL_SHARD"
     target = inner(model)
-    units = module_units(target, layer_names(interp, trainer)) if isinstance(target, ModuleInstance) else []
+    units = (
+        module_units(target, layer_names(interp, trainer) or own_names(target))
+        if isinstance(target, ModuleInstance)
+        else []
+    )
     for unit in [*units, target]:
         if isinstance(unit, ModuleInstance):
             interp.trail.append(unit.wrappers, (kind, site.anchor))
         interp.event("wrap", site, author=AUTHOR, wrapper=kind, module=unit, modules=[unit] if isinstance(unit, ModuleInstance) else [], strategy=strategy,
                      reshard_after_forward=strategy == "FULL_SHARD", parallelism="data")  # fmt: skip
+
+
+def own_names(model: ModuleInstance) -> list[str]:
+    """The layer classes that the model itself says must not be split: what is wrapped where no class is named."""
+    found = model.cls.lookup("_no_split_modules")
+    return [str(one) for one in found.items] if isinstance(found, ListValue) else []
 
 
 def by_deepspeed(interp: Any, trainer: Value, model: Value, config: Value, site: Any) -> None:
@@ -156,7 +219,15 @@ def one_step(interp: Any, trainer: Value, model: Value, optimizer: Value, found:
     if accumulate == 1:
         micro_step(interp, trainer, model, found, site)
     else:
-        node = LoopNode(site.anchor, site.text, count=accumulate, expr="gradient_accumulation_steps", over="range", target="i", bound=site.anchor)
+        node = LoopNode(
+            site.anchor,
+            site.text,
+            count=accumulate,
+            expr="gradient_accumulation_steps",
+            over="range",
+            target="i",
+            bound=site.anchor,
+        )
         with interp.inside(node):
             micro_step(interp, trainer, model, found, site)
     clip(interp, trainer, site)
@@ -168,13 +239,20 @@ def one_step(interp: Any, trainer: Value, model: Value, optimizer: Value, found:
     else:
         interp.event("compute", site, author=AUTHOR, key="optimizer_step", value="optimizer.step")
         interp.event("compute", site, author=AUTHOR, key="zero_grad", value={"set_to_none": True})
-    interp.event("compute", site, author=AUTHOR, key="lr_schedule", value=word(trainer, "lr_scheduler_type") or "linear", at="each step")
+    interp.event(
+        "compute",
+        site,
+        author=AUTHOR,
+        key="lr_schedule",
+        value=word(trainer, "lr_scheduler_type") or "linear",
+        at="each step",
+    )
     callbacks(interp, trainer, "on_step_end", site)
     due(interp, trainer, "steps", site)
 
 
 def micro_step(interp: Any, trainer: Value, model: Value, found: Any, site: Any) -> None:
-    batch = delivered(interp, trainer, take(interp, found, site), site)
+    batch = next_batch(interp, trainer, found, site)
     training_step(interp, trainer, model, batch, site)
     if flag(option(trainer, "logging_nan_inf_filter"), True):
         for test in ("torch.isnan(tr_loss_step)", "torch.isinf(tr_loss_step)"):
@@ -199,7 +277,9 @@ def clip(interp: Any, trainer: Value, site: Any) -> None:
 def due(interp: Any, trainer: Value, unit: str, site: Any) -> None:
     """``_maybe_log_save_evaluate``: logging, evaluation and saving, each by its own strategy."""
     if word(trainer, "logging_strategy") == unit:
-        with every(interp, site, "global_step", period(interp, trainer, "logging_steps", site) if unit == "steps" else 1):
+        with every(
+            interp, site, "global_step", period(interp, trainer, "logging_steps", site) if unit == "steps" else 1
+        ):
             report(interp, trainer, site)
     if word(trainer, "eval_strategy") == unit and attribute(trainer, "eval_dataset") is not None:
         steps = "eval_steps" if option(trainer, "eval_steps") else "logging_steps"
@@ -253,7 +333,9 @@ def callbacks(interp: Any, trainer: Value, name: str, site: Any) -> None:
 
 def takes_rest(hook: Value) -> bool:
     node = getattr(getattr(hook, "func", hook), "node", None)
-    return node is not None and (node.args.kwarg is not None or any(arg.arg == "model" for arg in [*node.args.args, *node.args.kwonlyargs]))
+    return node is not None and (
+        node.args.kwarg is not None or any(arg.arg == "model" for arg in [*node.args.args, *node.args.kwonlyargs])
+    )
 
 
 def state(interp: Any, site: Any) -> Value:

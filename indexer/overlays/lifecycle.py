@@ -19,11 +19,19 @@ from cgx.indexer.interpreter.values import (
     Opaque,
     Sequence,
     TensorValue,
+    Unknown,
     Value,
 )
+from cgx.indexer.overlays.arguments import flag
 from cgx.indexer.overlays.ddp import DDP
 from cgx.indexer.overlays.transfer import ACCELERATORS, all_modules, blocks, move_module, tensor_bytes
 from cgx.indexer.overlays.wrappers import has_buffers, inner
+
+FRAMEWORKS = (
+    "transformers.trainer",
+    "lightning.",
+    "pytorch_lightning.",
+)  # modules whose classes are the trainers themselves
 
 
 @contextlib.contextmanager
@@ -89,6 +97,23 @@ def moved_batch(interp: Any, batch: Value, non_blocking: bool, site: Any, author
     return batch
 
 
+def delivered(
+    interp: Any, found: Sequence, batch: Value, non_blocking: bool, site: Any, author: str, what: str = "batch"
+) -> Value:
+    """The batch that a trainer took from ``found``, on the device. One whose tensors are not known one by one is one copy."""
+    moved = moved_batch(interp, batch, non_blocking, site, author, what)
+    loader = found.attrs.get("loader")
+    if not isinstance(loader, Opaque) or not (
+        isinstance(batch, Unknown) or (isinstance(batch, DictValue) and batch.open and not batch.items)
+    ):
+        return moved
+    pinned = flag(loader.attrs.get("pin_memory"), False)
+    source = None if pinned is None else "pinned" if pinned else "pageable"
+    interp.event("copy", site, author=author, direction="H2D", what=what, source=source, non_blocking=non_blocking,
+                 blocks_host=blocks("H2D", pinned, non_blocking), sync_kind=None)  # fmt: skip
+    return moved
+
+
 def place_model(interp: Any, model: Value, site: Any) -> None:
     """The framework moves the model to the device."""
     if isinstance(model, ModuleInstance):
@@ -144,10 +169,11 @@ def take(interp: Any, found: Sequence, site: Any) -> Value:
 
 
 def optional(interp: Any, owner: Value, name: str, site: Any) -> Value:
-    """A method that the user's class may define; None where it does not."""
-    if isinstance(owner, Instance) and owner.cls.lookup(name) is not MISSING:
-        return interp.getattr(owner, name, site)
-    return None
+    """A method that the user's class may define; None where it does not, or has only the framework's own (its source is given)."""
+    found = owner.cls.lookup(name) if isinstance(owner, Instance) else MISSING
+    if found is MISSING or str(getattr(found, "qname", "")).startswith(FRAMEWORKS):
+        return None
+    return interp.getattr(owner, name, site)
 
 
 def set_mode(interp: Any, model: Value, training: bool, site: Any) -> None:
