@@ -506,8 +506,13 @@ def _sum(interp: Interp, site: Site, args: Args, kwargs: Kwargs) -> Value:
 
 def _any_all(stop: bool) -> Handler:
     def run(interp: Interp, site: Site, args: Args, kwargs: Kwargs) -> Value:
+        if isinstance(args[0], TensorValue) and args[0].library == "torch":
+            interp.transfer("branch", args[0], site)  # its elements are asked one by one, until one ends it
+            return interp.unknown(site.text, "data", site, "bool")
         items = interp.iterate(args[0], site)
         if not isinstance(items, list):
+            if isinstance(items, Sequence) and isinstance(items.element, TensorValue):
+                interp.transfer("branch", items.element, site)
             return operators.derived(interp, (items if isinstance(items, Unknown) else items.length,), site, "bool")
         undecided: list[Value] = []
         for item in items:

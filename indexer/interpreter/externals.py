@@ -16,7 +16,9 @@ from cgx.indexer.interpreter.values import (
     DELEGATE,
     MISSING,
     BoundMethod,
+    ByRank,
     ClassValue,
+    Device,
     DictValue,
     DType,
     External,
@@ -495,6 +497,8 @@ class Externals:
     def op(self: Any, qname: str, args: Args, kwargs: Kwargs, site: Site) -> Value:
         """Record an op and give its result. ``args`` are abstract values."""
         row = registry.find(qname)
+        if is_index(kwargs.get("device")):
+            kwargs = {**kwargs, "device": Device("cuda")}
         plain_args = [self.export(arg) for arg in args]
         plain_kwargs = {key: self.export(value) for key, value in kwargs.items() if key != "*"}
         inputs = [value for arg in [*plain_args, *plain_kwargs.values()] for value in _tensors(arg)]
@@ -633,3 +637,10 @@ QUIET_BASES = frozenset(
 ALWAYS_MODELLED: frozenset[str] = frozenset({"torch", "numpy", "tqdm", "einops", "einx"})
 LIBRARIES: frozenset[str] = frozenset({"typing_extensions"})
 NUMPY_ARRAYS = frozenset(["copy", "reshape", "astype", "transpose", "flatten", "ravel", "squeeze", "repeat", "clip", "round", "sum", "mean", "max", "min", "std", "var", "view"])
+
+
+def is_index(device: Value) -> bool:
+    """A number of a device that is not known: one of the accelerator's, whichever."""
+    if isinstance(device, ByRank):
+        return any(isinstance(one, Unknown) for one in device.values) and all(isinstance(one, int) or is_index(one) for one in device.values)
+    return isinstance(device, Unknown) and device.hint == "int"

@@ -20,6 +20,7 @@ from cgx.indexer.interpreter.values import (
     FunctionValue,
     GeneratorValue,
     ListValue,
+    ModuleInstance,
     Unknown,
     Value,
 )
@@ -147,6 +148,8 @@ def run_body(interp: Interp, func: FunctionValue, frame: Frame, site: Site) -> V
     interp.depth += 1
     interp.active[key] = interp.active.get(key, 0) + 1
     node = CallNode(site.anchor, site.text, symbol=func.qname, target=Anchor(func.path, func.symbol, getattr(func.node, "lineno", 1)))
+    if func.owner is not None and isinstance(frame.first, ModuleInstance) and not interp.in_model:
+        node.owner, node.training, node.grad = frame.first, frame.first.training, bool(interp.flags.get("grad", True))
     try:
         with interp.inside(node, keep=False):
             if isinstance(func.node, ast.Lambda):

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from cgx.indexer.interpreter import counters
 from cgx.indexer.interpreter.blocks import run_block
+from cgx.indexer.interpreter.carried import carried
 from cgx.indexer.interpreter.joins import ANOTHER, join, join_tensors, same
 from cgx.indexer.interpreter.scopes import Frame, Site
 from cgx.indexer.interpreter.signals import BREAK, RETURN, Overspent, Raised, StopConsumer
@@ -262,7 +263,9 @@ def _summary(
         return _block(interp, node.body, frame)
 
     context = LoopContext(loop.expr, loop.count, loop.bound or loop.anchor)
-    return summarise(interp, frame, loop, context, body)
+    signal = summarise(interp, frame, loop, context, body)
+    loop.carries = carried(node, frame)
+    return signal
 
 
 def summarise(
@@ -461,6 +464,7 @@ def exec_while(interp: Interp, node: ast.While, frame: Frame) -> Signal:
     loop.count = Unknown(expr, "data", frame.anchor(node.test), "int")
     rounds = counters.planned(interp, node, frame)
     signal = summarise(interp, frame, loop, LoopContext(expr, loop.count, context.anchor), body)
+    loop.carries = carried(node, frame)
     if rounds is not None and counters.holds(interp, node, frame, rounds[1]):
         loop.count = rounds[0]
     if signal == "exit":

@@ -65,7 +65,7 @@ def _one_device(value: Value, index: Value, site: Site) -> Value:
     if isinstance(value, str):
         kind, _, number = value.partition(":")
         return Device(kind, int(number) if number.isdigit() else index)
-    if isinstance(value, int):
+    if isinstance(value, int) or (isinstance(value, Unknown) and value.hint == "int"):
         return Device("cuda", value)
     return Unknown(site.text, getattr(value, "reason", "environment"), site.anchor, settle=getattr(value, "settle", None))
 
@@ -87,6 +87,17 @@ def _set_device_default(interp: Interp, site: Site, args: Args, kwargs: Kwargs) 
         first = value.values[0]
         kind = first.partition(":")[0] if isinstance(first, str) else getattr(first, "type", None)
     interp.trail.set_item(interp.flags, "default_device", kind)
+    return None
+
+
+def _set_tensor_type(interp: Interp, site: Site, args: Args, kwargs: Kwargs) -> Value:
+    """``torch.set_default_tensor_type(torch.cuda.HalfTensor)``: device and dtype of what is made from here on."""
+    value = args[0] if args else None
+    name = value if isinstance(value, str) else getattr(value, "qname", "")
+    kind = TENSOR_TYPES.get(name.rpartition(".")[2])
+    if kind is not None:
+        interp.trail.set_item(interp.flags, "default_dtype", kind)
+        interp.trail.set_item(interp.flags, "default_device", "cuda" if ".cuda." in name else "cpu")
     return None
 
 
@@ -210,6 +221,7 @@ def _aligned(interp: Interp, site: Site, args: Args, kwargs: Kwargs) -> Value:
     return 0 if known else interp.unknown(site.text, "data", site, "int")
 
 
+TENSOR_TYPES = {"HalfTensor": "float16", "FloatTensor": "float32", "DoubleTensor": "float64", "BFloat16Tensor": "bfloat16"}
 ENTRIES: dict[str, Handler] = {
     "torch.Tensor.data_ptr": _address,
     f"{ADDRESS}.__mod__": _aligned,
@@ -221,6 +233,7 @@ ENTRIES: dict[str, Handler] = {
     "torch.set_default_dtype": _dtype_default,
     "torch.get_default_dtype": _get_dtype_default,
     "torch.set_default_device": _set_device_default,
+    "torch.set_default_tensor_type": _set_tensor_type,
     "torch.is_tensor": _is_tensor,
     "torch.is_grad_enabled": _grad_enabled,
     "torch.is_inference_mode_enabled": lambda i, s, a, k: False,

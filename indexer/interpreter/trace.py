@@ -87,6 +87,7 @@ class LoopNode(Node):
     counters: dict[str, int] = field(default_factory=dict)
     symbol: str = ""
     early_exit: bool = False  # a break or return may end it before ``count``
+    carries: tuple[str, ...] = ()  # tensors that one round hands to the next
 
 
 @dataclass(eq=False, slots=True)
@@ -108,10 +109,16 @@ class BranchNode(Node):
 
 @dataclass(eq=False, slots=True)
 class CallNode(Node):
-    """A call of a plain function that holds entries: ``symbol`` its qualified name, ``target`` the anchor of its def."""
+    """A call of a plain function that holds entries: ``symbol`` its qualified name, ``target`` the anchor of its def.
+
+    ``owner``: the module whose method it is, where nothing of a module was running; ``grad``, ``training`` as in ModuleCall.
+    """
 
     symbol: str = ""
     target: Anchor | None = None
+    owner: ModuleInstance | None = None
+    grad: bool = True
+    training: Any = True
 
 
 @dataclass(eq=False, slots=True)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import ast
 from typing import Any
 
-from cgx.indexer.interpreter.values import DictValue, Opaque, Value
+from cgx.indexer.interpreter.values import Device, DictValue, FunctionValue, Opaque, Value
 from cgx.indexer.overlays.arguments import argument_text, bind, device_type, tensors_in
 from cgx.indexer.overlays.transfer import ACCELERATORS, on_device, tensor_bytes
 
@@ -33,7 +34,19 @@ def load(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) ->
     if where in ACCELERATORS:
         interp.event("copy", site, author=AUTHOR, direction="H2D", what=site.text, source="pageable", non_blocking=False, blocks_host=True,
                      sync_kind="other", carrier="checkpoint", action="load")  # fmt: skip
+    note_loaded(interp, where == "cpu" or keeps_storage(bound.get("map_location")))
     return interp.unknown(site.text, "missing-file", site, hint="")
+
+
+def keeps_storage(value: Value) -> bool:
+    """``map_location=lambda storage, loc: storage``: what was read stays on the host."""
+    node = value.node if isinstance(value, FunctionValue) else None
+    return isinstance(node, ast.Lambda) and isinstance(node.body, ast.Name) and [one.arg for one in node.args.args][:1] == [node.body.id]
+
+
+def note_loaded(interp: Any, on_host: bool) -> None:
+    """Whether all that was loaded so far lies on the host: what a module then takes from it is copied."""
+    interp.trail.set_item(interp.flags, "loaded_on_host", on_host and interp.flags.get("loaded_on_host", True))
 
 
 def dcp_save(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
@@ -80,6 +93,7 @@ def dcp_load(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]
 
 def safetensors_load(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
     interp.event("checkpoint", site, author=AUTHOR, what=site.text, action="load")
+    note_loaded(interp, kwargs.get("device", args[1] if len(args) > 1 else "cpu") in ("cpu", Device("cpu")))
     return DictValue(open=True)
 
 

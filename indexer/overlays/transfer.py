@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from cgx.indexer.interpreter.values import ByRank, DType, ModuleInstance, TensorValue, Value
+from cgx.indexer.interpreter.values import ByRank, DictValue, DType, ModuleInstance, TensorValue, Unknown, Value
 from cgx.indexer.overlays.arguments import (
+    argument_text,
     bind,
     device_type,
     dtype_name,
@@ -265,7 +266,21 @@ def load_state(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Valu
         for one in all_modules(module):
             if one.device == "meta":
                 interp.trail.set(one, "device", "cpu")
+    elif isinstance(module, ModuleInstance) and len(args) > 1 and interp.flags.get("loaded_on_host") and from_file(args[1]):
+        there = [tensor for tensor in module_tensors(module) if tensor.device in ACCELERATORS]
+        if there:
+            sizes = [tensor_bytes(tensor) for tensor in there]
+            interp.event("copy", site, author=AUTHOR, direction="H2D", what=argument_text(site, 0, "state_dict") or site.text, source="pageable",
+                         non_blocking=False, blocks_host=True, bytes=sum(size for size in sizes if size) if all(sizes) else None,
+                         carrier="module", sync_kind="other", module=module)  # fmt: skip
     return NotImplemented
+
+
+def from_file(state: Value) -> bool:
+    """What a file held, read to the host: unknown, or a mapping whose tensors are."""
+    if isinstance(state, Unknown):
+        return state.reason == "missing-file"
+    return isinstance(state, DictValue) and bool(state.open) and not any(isinstance(one, TensorValue) for one in state.items.values())
 
 
 def module_cast(name: str, target: str | None = None, dtype: str | None = None) -> Any:

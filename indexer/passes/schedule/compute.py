@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -15,6 +16,7 @@ from cgx.indexer.passes.schedule.tree import ATTENTION, Spot
 
 Rows = list[dict[str, Any]]
 INTERNAL = frozenset({"key", "target", "loss", "optimizer", "module", "known", "anchor_at", "graph"})
+CLASS = re.compile(r"\.[A-Z]\w*$")  # an object of a library that is not there: a module, no kernel
 PLAIN = (bool, int, float, str, list, dict, tuple)
 
 
@@ -150,7 +152,7 @@ def kernel_rows(run: Run) -> Rows:
     rows: Rows = []
     for spot in run.spots:
         node = spot.node
-        if isinstance(node, OpNode) and node.opaque and run.phases.in_step(spot) and run.phases.of(spot) != "evaluation":
+        if isinstance(node, OpNode) and node.opaque and not CLASS.search(node.qname) and run.phases.in_step(spot) and run.phases.of(spot) != "evaluation":
             rows.append({"value": node.qname, "module": spot.modules[-1] if spot.modules else None, "code_anchor": str(spot.anchor)})
     return rows
 

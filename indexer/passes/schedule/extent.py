@@ -59,7 +59,7 @@ def step_graphs(run: Run) -> list[tuple[str, Sequence[Node]]]:
         return []
     by_phase: dict[str, set[int]] = {}
     for spot in run.step.forwards:
-        by_phase.setdefault(run.phases.of(spot), set()).add(id(spot.node))
+        by_phase.setdefault(run.phases.of(spot), set()).add(id(run.naming.stands.get(id(spot.node), spot.node)))
     if not all(phase in by_phase for phase in GRAPH_PHASES):
         return []
     body = step_nodes(run)

@@ -152,6 +152,8 @@ def loops_inside(spot: Spot, unit: LoopNode | None) -> list[LoopNode]:
 
 def repeat_in_step(spot: Spot, step: Step) -> int | None:
     """Times within one step."""
+    if step.loop is None and step.micro is not None and spot.holds(step.micro):
+        return product(loop_count(one) for one in [step.micro, *loops_inside(spot, step.micro)] if not in_one_round(spot, one))
     if step.loop is None or not spot.holds(step.loop):
         return repeat_of(spot, step)
     if step.accumulate_branch is not None and not spot.holds(step.accumulate_branch):

@@ -15,6 +15,8 @@ OPTIMIZER_KEYS = frozenset({"optimizer_step", "grad_clip", "zero_grad", "lr_sche
 READS = frozenset({"item", "conversion", "print", "tolist", "cpu", "numpy", "synchronize", "other"})
 SERVING_WORDS = (("prefill", re.compile(r"prefill|extend", re.IGNORECASE)), ("decode", re.compile(r"decode", re.IGNORECASE)),
                  ("sample", re.compile(r"sampl", re.IGNORECASE)))  # fmt: skip
+ANSWERS = re.compile(r"token|text|complet|respon|answer|output|generat|decode|result|reply|content|message", re.IGNORECASE)
+METERS = re.compile(r"time|\bsec|elapsed|/s\b|speed|throughput|memory|bandwidth|latency|acceptance", re.IGNORECASE)
 CONSTRUCTOR = re.compile(r"__init__$|^setup|load_model|build_model|warm_?up", re.IGNORECASE)
 
 
@@ -24,6 +26,9 @@ class Phases:
     def __init__(self, found: list[Spot], step: Step, regions: Regions) -> None:
         self.step, self.regions = step, regions
         inside = [spot for spot in found if step.loop is not None and spot.holds(step.loop)]
+        if step.loop is None and step.micro is not None:
+            inside = [spot for spot in found if spot.holds(step.micro)] + step.forwards
+        self.denoises = step.micro is not None and step.unit(step.micro) == "denoising step"
         self.first = min((spot.order for spot in inside), default=None)
         self.last = max((spot.order for spot in inside), default=None)
         if self.first is None:
@@ -39,6 +44,7 @@ class Phases:
         self.log_lines = {(spot.anchor.path, spot.anchor.line) for spot in events(found, "log")}
         self.read_lines = {(spot.anchor.path, spot.anchor.line) for spot in events(found, "sync") if spot.node.data.get("reads")}  # type: ignore[attr-defined]
         self.in_token_loop = step.micro
+        self.loop_order = min((spot.order for spot in found if spot.node is step.micro), default=0)
 
     def of(self, spot: Spot) -> str:
         known = self.regions.phase(spot)
@@ -53,6 +59,8 @@ class Phases:
     def in_step(self, spot: Spot) -> bool:
         if self.step.loop is not None:
             return spot.holds(self.step.loop) or spot.node is self.step.loop
+        if spot.node is self.in_token_loop:
+            return True
         assert self.first is not None and self.last is not None
         return self.first <= spot.order <= self.last
 
@@ -66,9 +74,27 @@ class Phases:
             return "startup" if not self.in_epoch(spot) else self.between(spot)
         if self.in_epoch(spot):
             return self.between(spot)
+        if isinstance(node, Event) and self.step.kind == "inference serving":
+            return self.after_serving(spot, node)
         if isinstance(node, Event) and node.kind in ("sync", "log") and node.data.get("sync") in READS - {"synchronize"}:
-            return "respond" if self.step.kind == "inference serving" else "logging"
+            return "logging"
         return "teardown"
+
+    def after_serving(self, spot: Spot, node: Event) -> str:
+        """What is read, copied back or shown when the step is done answers; figures and waits for them are logging."""
+        if node.kind == "log":
+            return self.shown(spot)
+        if node.kind == "sync":
+            return "respond" if node.data.get("sync") in READS - {"synchronize", "other"} else "teardown"
+        return "respond" if node.kind == "copy" and node.data.get("direction") == "D2H" else "teardown"
+
+    def shown(self, spot: Spot) -> str:
+        """A line that is shown: an answer, or figures about the run."""
+        if (spot.anchor.path, spot.anchor.line) in self.read_lines:
+            return "respond"
+        text = spot.node.text
+        late = self.in_token_loop is None or self.inside_token_loop(spot) or spot.order > self.loop_order
+        return "respond" if late and ANSWERS.search(text) and not METERS.search(text) else "logging"
 
     def is_input(self, spot: Spot) -> bool:
         """A tensor or data hop made for the requests, not part of building the model."""
@@ -157,8 +183,12 @@ class Phases:
             return self.in_batch(spot)
         if isinstance(node, Event) and node.kind == "sync" and node.data.get("sync") == "synchronize" and not spot.in_module:
             return "logging"
+        if self.denoises:
+            return self.in_denoising(spot)
+        if node is self.in_token_loop:
+            return "decode"
         if isinstance(node, Event) and node.kind == "log":
-            return "respond" if (spot.anchor.path, spot.anchor.line) in self.read_lines else "logging"
+            return self.shown(spot)
         named = self.named(spot)
         if named:
             return named
@@ -171,6 +201,19 @@ class Phases:
         if self.inside_token_loop(spot):
             return "decode"
         return "prefill" if spot.order < self.forward_end else "respond"
+
+    def in_denoising(self, spot: Spot) -> str:
+        """What conditions the samples is the prefill, the loop the sample; then latents are decoded and handed out."""
+        node = spot.node
+        if self.inside_token_loop(spot) or node is self.in_token_loop:
+            return "sample"
+        device = isinstance(node, ModuleCall) or spot.in_module
+        assert self.in_token_loop is not None
+        if spot.order < self.loop_order:
+            return "prefill" if device else "data"
+        if device or spot.order < self.forward_end:
+            return "decode"
+        return "respond"
 
     def inside_token_loop(self, spot: Spot) -> bool:
         return self.in_token_loop is not None and spot.holds(self.in_token_loop)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from cgx.indexer.interpreter.trace import BranchNode, CallNode, Event, LoopNode, ModuleCall, Node
@@ -17,6 +18,7 @@ from cgx.indexer.passes.schedule.tree import Spot
 from cgx.model.anchors import Anchor
 
 SHARED = ("prefill", "decode")
+WINDOW = re.compile(r"\[[^\]]*\b[A-Za-z_]\w*\s*:\s*[A-Za-z_]\w*\s*\]")  # tokens[:, start:end]
 DEVICE_ONLY = frozenset({"forward", "backward", "optimizer", "decode", "sample"})
 HOST_KINDS = frozenset({"copy", "sync", "data", "fetch", "checkpoint"})
 
@@ -33,9 +35,23 @@ def phase_rows(run: Run, hosted: list[HostCall]) -> list[dict[str, Any]]:
             row = make_row(run, name, part)
             if row is not None:
                 rows.append((order_of(name, leaders(run, name, part)), row))
+    add_first_round(run, rows)
     add_startup(run, rows)
     add_hosted(run, rows, hosted)
     return [row for _, row in sorted(rows, key=lambda pair: pair[0])]
+
+
+def add_first_round(run: Run, rows: list[tuple[int, dict[str, Any]]]) -> None:
+    """A loop of tokens that feeds the model what the last round left out begins with the prompt: its first round is the prefill."""
+    if run.step.kind != "inference serving" or run.phases.denoises or any(row["name"] == "prefill" and row["kind"] == "repeated" for _, row in rows):
+        return
+    for spot in run.step.forwards:
+        if run.phases.inside_token_loop(spot) and isinstance(spot.node, ModuleCall) and WINDOW.search(spot.node.text):
+            for order, row in rows:
+                if row["name"] == "decode":
+                    others = [pair for pair in rows if pair[1]["name"] != "prefill"]
+                    rows[:] = [*others, (order - 1, {**row, "name": "prefill", "kind": "repeated", "repeat": 1})]
+                    return
 
 
 def split(run: Run, name: str, found: list[Spot]) -> list[list[Spot]]:
@@ -107,7 +123,9 @@ def leaders(run: Run, name: str, found: list[Spot]) -> list[Spot]:
         "evaluation": lambda node: isinstance(node, ModuleCall),
         "logging": lambda node: isinstance(node, Event) and node.kind == "log",
         "data": lambda node: isinstance(node, Event) and node.kind in ("fetch", "data", "copy"),
-        "sample": lambda node: isinstance(node, Event) and node.kind == "sync" and "sampl" in node.text.lower(),
+        "sample": lambda node: (
+            isinstance(node, ModuleCall) if run.phases.denoises else isinstance(node, Event) and node.kind == "sync" and "sampl" in node.text.lower()
+        ),
         "teardown": lambda node: isinstance(node, Event) and node.kind == "launch",
     }
     pick = picks.get(name)
@@ -190,7 +208,7 @@ def repeat_of_phase(run: Run, name: str, lead: list[Spot], kind: str) -> int | N
     """Times per step, or per period for an evaluation."""
     if kind == "one-off" or name in ("logging", "checkpoint"):
         return 1
-    if name in ("evaluation", "forward", "backward", "prefill", "decode"):
+    if name in ("evaluation", "forward", "backward", "prefill", "decode", "sample"):
         total = 0
         for spot in lead:
             count = repeat_in_step(spot, run.step)
@@ -217,7 +235,7 @@ def runs_on(name: str, found: list[Spot], run: Run) -> str:
 def anchor_of(run: Run, name: str, spot: Spot) -> Anchor:
     """Where a reader looks for the phase."""
     node = spot.node
-    if name in ("forward", "prefill", "decode") and isinstance(node, ModuleCall):
+    if name in ("forward", "prefill", "decode", "sample") and isinstance(node, ModuleCall):
         return node.called_from or node.anchor
     if name == "evaluation":
         root = run.regions.root(spot, run.regions.evaluation)
@@ -301,7 +319,7 @@ def add_startup(run: Run, rows: list[tuple[int, dict[str, Any]]]) -> None:
 
 def add_hosted(run: Run, rows: list[tuple[int, dict[str, Any]]], hosted: list[HostCall]) -> None:
     """Scheduling and answering that no event shows."""
-    present = {row["name"] for _, row in rows}
+    present = {row["name"] for _, row in rows if row["kind"] != "one-off"}
     first = min((spot.order for spot in run.step.forwards), default=0)
     for call in hosted:
         if call.phase not in present:

@@ -10,7 +10,17 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 
-from cgx.indexer.interpreter.trace import BranchNode, CallNode, Event, JobNode, LoopNode, ModuleCall, Node, Trace
+from cgx.indexer.interpreter.trace import (
+    BranchNode,
+    CallNode,
+    Event,
+    JobNode,
+    LoopNode,
+    ModuleCall,
+    Node,
+    OpNode,
+    Trace,
+)
 from cgx.indexer.interpreter.values import ModuleInstance
 from cgx.indexer.passes.schedule.counts import as_count, loop_count
 from cgx.indexer.passes.schedule.tree import Spot, events, spots
@@ -18,6 +28,7 @@ from cgx.model.anchors import Anchor
 
 TOKEN_WORDS = re.compile(r"token|seq(uence)?_?len|max_len|max_length|decode|generat", re.IGNORECASE)
 DENOISE_WORDS = re.compile(r"timestep|denois|diffusion|num_steps|sigmas|n_steps|sampling_steps|inference_steps|\btime_pairs\b", re.IGNORECASE)
+PICKS = frozenset({"multinomial", "argmax", "topk", "exponential_", "sort"})
 DEVICE_EVENTS = ("sync", "copy", "collective")
 
 
@@ -154,10 +165,10 @@ def choose_entry(step: Step, found: list[Spot]) -> None:
         step.entry_node = step.loop
         step.entry = step.loop.anchor if step.loop else None
         return
-    for node in marks[0].below(step.loop):
+    for node in entered(marks[0], step):
         if isinstance(node, CallNode) and not node.symbol.endswith("<module>") and all(spot.holds(node) for spot in marks):
             step.entry_node, step.entry = node, node.target or node.anchor
-            if step.loop is not None or node is innermost_common(marks):
+            if step.loop is not None or node is innermost_common(marks, entered(marks[0], step)):
                 return
         elif isinstance(node, ModuleCall):
             break
@@ -168,41 +179,78 @@ def choose_entry(step: Step, found: list[Spot]) -> None:
         step.entry = first.called_from if isinstance(first, ModuleCall) else first.anchor
 
 
+def entered(mark: Spot, step: Step) -> tuple[Node, ...]:
+    """The nodes round a mark under the step's loop; where there is none, only those round the loop of tokens."""
+    below = mark.below(step.loop)
+    if step.loop is None and step.micro is not None and any(node is step.micro for node in below):
+        return below[: next(place for place, node in enumerate(below) if node is step.micro)]
+    return below
+
+
 def internal(spot: Spot) -> bool:
     return isinstance(spot.node, Event) and bool(spot.node.data.get("internal"))
 
 
-def innermost_common(marks: list[Spot]) -> Node | None:
+def innermost_common(marks: list[Spot], path: tuple[Node, ...]) -> Node | None:
     """The innermost function that holds all marks."""
-    common = [node for node in marks[0].path if isinstance(node, CallNode) and all(spot.holds(node) for spot in marks)]
+    common = [node for node in path if isinstance(node, CallNode) and all(spot.holds(node) for spot in marks)]
     return common[-1] if common else None
 
 
 def inference_step(found: list[Spot], models: list[Spot]) -> Step:
-    looped = [spot for spot in models if spot.outer_loops()]
+    looped = main_group([spot for spot in models if spot.outer_loops()])
     step = Step("inference serving", forwards=looped or models)
     if looped:
         step.loop = common_loop(looped)
         if step.loop is None:
             step.loop = looped[0].outer_loops()[0]
             step.forwards = [spot for spot in looped if spot.holds(step.loop)]
-        if only_tokens(step.loop):
-            outer = [loop for loop in looped[0].outer_loops() if loop is not step.loop]
-            step.micro, step.loop = step.loop, outer[-1] if outer else None
-            if step.micro is not None and step.loop is None:
-                step.units[id(step.micro)] = repeat_unit(step.micro)
+        if step.loop.carries or only_tokens(step.loop):
+            around = [loop for loop in looped[0].outer_loops() if step.loop in loops_below(looped[0], loop)]
+            step.micro, step.loop = step.loop, around[-1] if around else None
+            step.forwards = [spot for spot in models if step.loop is None or spot.holds(step.loop)]
+            if step.loop is None:
+                step.forwards = [spot for spot in step.forwards if spot.holds(step.micro) or not repeats_micro(spot, step.micro)]
+                step.units[id(step.micro)] = repeat_unit(step.micro, found)
     if step.loop is not None and (step.loop.over == "loader" or step.loop.symbol.endswith("DataLoader")):
         step.kind = "batch"
     inner = [loop for spot in step.forwards for loop in loops_below(spot, step.loop)]
     name_units(step)
     for loop in inner:
-        step.units.setdefault(id(loop), repeat_unit(loop))
+        step.units[id(loop)] = repeat_unit(loop, found)
     if inner and step.micro is None:
-        step.micro = inner[-1]
+        step.micro = next((loop for loop in reversed(inner) if loop.carries), inner[-1])
     choose_entry(step, found)
     if step.loop is not None and isinstance(step.entry_node, CallNode) and step.kind != "batch" and step.micro is None:
         step.units[id(step.loop)] = "step"  # an engine that is stepped
     return step
+
+
+def main_group(looped: list[Spot]) -> list[Spot]:
+    """The calls of the loop that the job is there for, where several loops beside each other run models.
+
+    A loop round loops, as one over requests, comes before a single one, as of a warm-up; one whose rounds build on each other
+    before one that goes through parts; of equal ones that stand at the same line the last.
+    """
+    groups: dict[int, list[Spot]] = {}
+    for spot in looped:
+        groups.setdefault(id(spot.outer_loops()[0]), []).append(spot)
+    if len(groups) < 2:
+        return looped
+
+    def weight(group: list[Spot]) -> tuple[int, bool]:
+        return max(len(spot.outer_loops()) for spot in group), any(loop.carries for spot in group for loop in spot.outer_loops())
+
+    best = max(weight(group) for group in groups.values())
+    chosen = [group for group in groups.values() if weight(group) == best]
+    lines = {str(spot.outer_loops()[-1].anchor) for spot in chosen[0]}
+    alike = [group for group in chosen if {str(spot.outer_loops()[-1].anchor) for spot in group} & lines]
+    return alike[-1]
+
+
+def repeats_micro(spot: Spot, micro: LoopNode) -> bool:
+    """The spot lies in a loop at the same line: another run of it, as a warm-up."""
+    return any(loop.anchor == micro.anchor for loop in spot.outer_loops())
 
 
 def common_loop(looped: list[Spot]) -> LoopNode | None:
@@ -213,10 +261,16 @@ def common_loop(looped: list[Spot]) -> LoopNode | None:
     return None
 
 
-def repeat_unit(loop: LoopNode) -> str:
-    """``token`` or ``denoising step``, by the words of the loop's bound and function."""
+def repeat_unit(loop: LoopNode, found: list[Spot]) -> str:
+    """``token`` where a round picks one, or ``denoising step``; else by the words of the loop's bound and function."""
+    if loop.carries and any(spot.holds(loop) and picks_token(spot) for spot in found):
+        return "token"
     text = f"{loop.expr} {loop.target} {loop.symbol} {loop.anchor.symbol} {loop.anchor.path}"
-    return "denoising step" if DENOISE_WORDS.search(text) else "token"
+    return "denoising step" if DENOISE_WORDS.search(text) or (loop.carries and not TOKEN_WORDS.search(text)) else "token"
+
+
+def picks_token(spot: Spot) -> bool:
+    return isinstance(spot.node, OpNode) and not spot.in_module and spot.node.qname.rpartition(".")[2] in PICKS
 
 
 def only_tokens(loop: LoopNode) -> bool:

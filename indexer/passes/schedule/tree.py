@@ -114,11 +114,58 @@ def is_marked_op(node: Node) -> bool:
     return isinstance(node, OpNode) and (node.opaque or node.qname.endswith(ATTENTION))
 
 
+def trains(node: Node) -> bool:
+    """A backward runs in the job's own code."""
+    if isinstance(node, Event):
+        return node.data.get("key") == "backward"
+    return not isinstance(node, ModuleCall) and any(trains(child) for child in node.children)
+
+
+def runs_as_model(node: CallNode, every: bool) -> bool:
+    """A method called on a module that runs it: ``forward`` itself or, with ``every``, one that calls its parts.
+
+    A method that calls the module, or goes round a loop of steps, is the job's own code: its inner calls are looked at.
+    """
+    if node.symbol.rpartition(".")[2] == "forward":
+        return True
+    return every and runs_parts(node.children, node.owner) is True
+
+
+def runs_parts(nodes: list[Node], owner: ModuleInstance | None) -> bool | None:
+    """Calls of other modules are among the nodes; None where the owner itself is called, or a loop holds such calls."""
+    found = False
+    for node in nodes:
+        if isinstance(node, ModuleCall):
+            if node.module is owner:
+                return None
+            found = True
+            continue
+        if isinstance(node, CallNode) and node.owner is owner and node.symbol.rpartition(".")[2] == "forward":
+            return None
+        inner = [runs_parts(one, owner) for one in child_lists(node)]
+        if None in inner or (any(inner) and isinstance(node, LoopNode) and (node.carries or node.over == "while")):
+            return None
+        found = found or any(inner)
+    return found
+
+
+def model_call(node: CallNode, stands: dict[int, Node]) -> ModuleCall:
+    """The call of a module's method, as a call of the module."""
+    assert node.owner is not None and node.target is not None
+    call = ModuleCall(
+        node.target, node.text, node.children, node.calls, module=node.owner, called_from=node.anchor,
+        method=node.symbol.rpartition(".")[2], training=node.training, grad=node.grad,
+    )  # fmt: skip
+    stands[id(call)] = node
+    return call
+
+
 class Naming:
-    """Dotted names of module instances below their roots."""
+    """Dotted names of module instances below their roots. ``stands``: calls made of a method's call -> that node."""
 
     def __init__(self, trace: Trace) -> None:
         self.names: dict[int, str] = {}
+        self.stands: dict[int, Node] = {}
         roots = list(trace.model_roots) or [one for one in trace.modules if one.serial == 0]
         held = {id(child) for one in trace.modules for child in one.children.values()}
         for root in [*roots, *(one for one in trace.modules if id(one) not in held)]:
@@ -156,11 +203,14 @@ def spots(trace: Trace, naming: Naming | None = None) -> list[Spot]:
     known: dict[int, bool] = {}
     found: list[Spot] = []
     counter = 0
+    every = not trains(trace.root)
 
     def visit(node: Node, path: tuple[Node, ...], modules: tuple[str, ...], moved: tuple[tuple[str, str], ...]) -> None:
         nonlocal counter
         counter += 1
         in_module = bool(modules)
+        if not in_module and isinstance(node, CallNode) and node.owner is not None and runs_as_model(node, every):
+            node = model_call(node, naming.stands)
         if isinstance(node, ModuleCall):
             name = naming.of(node.module)
             for old, new in moved:

@@ -1,0 +1,91 @@
+"""Tensors that a loop hands from one round to the next: what makes its rounds steps of one thing, not things of their own.
+
+``x = x + model(x)`` and ``tokens[:, i] = pick(model(tokens))`` carry a tensor; ``out[i] = model(batch)`` does not.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from cgx.indexer.interpreter.scopes import Frame
+from cgx.indexer.interpreter.values import MISSING, Alternatives, TensorValue, Value
+
+NESTED = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
+ATTRIBUTE = "__cgx_carried__"
+
+
+def carried(node: ast.For | ast.While, frame: Frame) -> tuple[str, ...]:
+    """Names of the tensors that the body reads before it sets them anew."""
+    names = getattr(node, ATTRIBUTE, None)
+    if names is None:
+        names = tuple(sorted(read_first([*_test(node), *node.body])))
+        setattr(node, ATTRIBUTE, names)
+    return tuple(name for name in names if is_tensor(frame.scope.vars.get(name, MISSING)))
+
+
+def _test(node: ast.For | ast.While) -> list[ast.AST]:
+    return [node.test] if isinstance(node, ast.While) else []
+
+
+def is_tensor(value: Value) -> bool:
+    if isinstance(value, Alternatives):
+        return any(is_tensor(option) for _, option in value.options)
+    return isinstance(value, TensorValue) and value.library == "torch"
+
+
+def read_first(body: list[ast.AST] | list[ast.stmt]) -> set[str]:
+    """Names whose first use is a read, and that are set behind it."""
+    first: dict[str, str] = {}
+    later: set[str] = set()
+    for statement in body:
+        for kind, name in uses(statement):
+            if name not in first:
+                first[name] = kind
+            elif kind != "read" and first[name] == "read":
+                later.add(name)
+    return later
+
+
+def uses(node: ast.AST) -> Iterator[tuple[str, str]]:
+    """(read or set, name) in the order of evaluation; setting an item of a name sets it, in a loop's own target too."""
+    if isinstance(node, NESTED):
+        return
+    if isinstance(node, ast.Assign):
+        yield from uses(node.value)
+        for target in node.targets:
+            yield from target_uses(target)
+    elif isinstance(node, ast.AnnAssign | ast.NamedExpr):
+        if node.value is not None:
+            yield from uses(node.value)
+        yield from target_uses(node.target)
+    elif isinstance(node, ast.AugAssign):
+        yield from uses(node.value)
+        if isinstance(node.target, ast.Name):
+            yield "read", node.target.id
+        yield from target_uses(node.target)
+    elif isinstance(node, ast.For):
+        yield from uses(node.iter)
+        yield from target_uses(node.target)
+        for statement in [*node.body, *node.orelse]:
+            yield from uses(statement)
+    elif isinstance(node, ast.Name):
+        yield ("read" if isinstance(node.ctx, ast.Load) else "set"), node.id
+    else:
+        for child in ast.iter_child_nodes(node):
+            yield from uses(child)
+
+
+def target_uses(target: ast.AST) -> Iterator[tuple[str, str]]:
+    if isinstance(target, ast.Tuple | ast.List):
+        for one in target.elts:
+            yield from target_uses(one)
+    elif isinstance(target, ast.Subscript):
+        yield from uses(target.slice)
+        base = target.value
+        if isinstance(base, ast.Name):
+            yield "set", base.id
+        else:
+            yield from uses(base)
+    else:
+        yield from uses(target)
