@@ -76,12 +76,12 @@ MAX_STEPS = 60_000_000  # statements and expressions of one run
 
 @dataclass(slots=True)
 class World:
-    """Processes of the job. ``ranks``: the indexes of those that are modelled one by one."""
+    """Processes of the job; sizes that the machine decides are Unknown. ``ranks``: the indexes of those modelled one by one."""
 
-    size: int = 1
+    size: int | Unknown = 1
     ranks: tuple[int, ...] = (0,)
-    local_size: int = 1
-    nnodes: int = 1
+    local_size: int | Unknown = 1
+    nnodes: int | Unknown = 1
 
 
 @dataclass(slots=True)

@@ -54,16 +54,16 @@ def run_job(tree: Any, env: Sequence[Any], plan: Any, options: Options | None = 
 
 
 def _run_job(tree: Any, env: Sequence[Any], plan: Any, options: Options) -> Trace:
-    size = plan.world_size if isinstance(plan.world_size, int) else 1
-    local = plan.nproc_per_node if isinstance(plan.nproc_per_node, int) else 1
-    nodes = plan.nnodes if isinstance(plan.nnodes, int) else 1
-    world = World(size, tuple(range(plan.ranks)), local, nodes)
+    world = World(plan.world_size, tuple(range(plan.ranks)), plan.nproc_per_node, plan.nnodes)
     sources = Sources(tree, env, import_roots(tree, plan))
     interp = Interp(sources, options, world)
     if options.device == "cpu":
         interp.flags["accelerator"] = "cpu"
     interp.env, interp.argv = dict(plan.env), list(plan.argv)
     interp.trace.plan = plan
+    for size in (plan.nproc_per_node, plan.nnodes):
+        if isinstance(size, Unknown):
+            interp.note_unknown(size)
     if plan.function:
         _run_function(interp, plan.function)
     else:

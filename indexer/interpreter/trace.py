@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from cgx.indexer.interpreter.values import ModuleInstance
+from cgx.indexer.interpreter.values import ModuleInstance, Unknown
 from cgx.model.anchors import Anchor
 
 
@@ -155,7 +155,7 @@ class Trace:
     assumed: dict[str, Any] = field(default_factory=dict)  # values from --set that were used
     unused: list[str] = field(default_factory=list)  # --set names nothing asked for
     files: list[tuple[str, str]] = field(default_factory=list)  # (name, digest) of files read through --file
-    world_size: int = 1
+    world_size: int | Unknown = 1
     model_roots: list[ModuleInstance] = field(default_factory=list)
     plan: Any = None  # the launch plan, for jobs
     incomplete: bool = False  # an abstract exception ended the run or a forward: what did not run is not known

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import posixpath
+from collections.abc import Callable
 from typing import Any
 
 import yaml
 
+from cgx.indexer.interpreter.values import Unknown
 from cgx.indexer.launch.draft import Draft, last, take_options
-from cgx.indexer.launch.launchers import set_ranks
+from cgx.indexer.launch.launchers import SAY_HOW_MANY, set_ranks
 
 FLAGS = frozenset(
     [
@@ -42,6 +44,8 @@ FLAGS = frozenset(
         "enable_cpu_affinity",
     ]
 )
+
+SECTIONS = ("fsdp_config", "deepspeed_config", "dynamo_config")  # of the YAML file
 
 # Rows: flag or YAML key -> the variable that the launched program reads.
 VARIABLES: dict[str, str] = {
@@ -79,13 +83,13 @@ DEEPSPEED_VARIABLES: dict[str, str] = {
 
 
 def accelerate(draft: Draft) -> None:
-    """Flags win over the YAML file; without either, one process is read."""
+    """Flags win over the YAML file. Without a count in either, every GPU of the machine gets a process: an unknown number."""
     plan = draft.plan
     if draft.words[:1] == ["launch"]:
         draft.words.pop(0)
     options, draft.words = take_options(draft.words, FLAGS)
     settings = _file(draft, last(options, "config_file"))
-    nested = {**(settings.get("fsdp_config") or {}), **(settings.get("deepspeed_config") or {})}
+    nested = {name: held for section in SECTIONS for name, held in (settings.get(section) or {}).items()}
 
     def value(name: str) -> str | None:
         given = last(options, name)
@@ -95,19 +99,15 @@ def accelerate(draft: Draft) -> None:
         return None if held is None else str(held)
 
     kind = str(settings.get("distributed_type", "")).upper()
-    total, machines = (
-        draft.size(value("num_processes"), "num_processes"),
-        draft.size(value("num_machines"), "num_machines"),
-    )
-    plan.nnodes = machines
-    plan.nproc_per_node = max(1, total // machines) if isinstance(total, int) and isinstance(machines, int) else total
-    if value("num_processes") is None:
-        plan.problems.append("accelerate without num_processes uses every GPU of the machine; one process is read")
+    on_host = "cpu" in options or "use_cpu" in options or str(settings.get("use_cpu", "")).lower() == "true"
+    _processes(draft, value, one=on_host or kind == "NO")
     draft.module |= "m" in options or "module" in options
     draft.direct = "no_python" in options
     for name, variable in VARIABLES.items():
         if (text := value(name)) is not None:
             plan.env[variable] = text
+    if on_host:
+        plan.env["ACCELERATE_USE_CPU"] = "true"
     if "use_fsdp" in options or kind == "FSDP":
         plan.env["ACCELERATE_USE_FSDP"] = "true"
         _export(plan.env, FSDP_VARIABLES, value)
@@ -116,6 +116,17 @@ def accelerate(draft: Draft) -> None:
         _export(plan.env, DEEPSPEED_VARIABLES, value)
     if plan.world_size != 1:
         set_ranks(draft, value("main_process_ip"), value("main_process_port"))
+
+
+def _processes(draft: Draft, value: Callable[[str], str | None], one: bool) -> None:
+    """``num_processes`` counts those of all machines."""
+    plan = draft.plan
+    total = draft.size(value("num_processes"), "num_processes", 1 if one else None)
+    plan.nnodes = draft.size(value("num_machines"), "num_machines")
+    known = isinstance(total, int) and isinstance(plan.nnodes, int)
+    plan.nproc_per_node = max(1, total // plan.nnodes) if known else total  # type: ignore[operator]
+    if isinstance(total, Unknown):
+        plan.problems.append(f"accelerate starts a process for every GPU of the machine; {SAY_HOW_MANY.format('num_processes')}")
 
 
 def _export(env: dict[str, Any], rows: dict[str, str], value: Any) -> None:

@@ -22,16 +22,24 @@ class Draft:
     direct: bool = False  # the program is not Python (--no_python)
     assume: dict[str, Any] = field(default_factory=dict)
 
-    def size(self, text: str | None, name: str, default: Size = 1) -> Size:
-        """A number of processes or nodes. ``gpu``, ``auto`` and ranges are left to the machine, unless the user sets them."""
+    def size(self, text: str | None, name: str, default: Size | None = 1) -> Size:
+        """A number of processes or nodes. ``gpu``, ``auto`` and ranges are left to the machine, unless the user sets them.
+
+        ``default``: what no text means; None where that is the machine's too.
+        """
         if name in self.assume and isinstance(self.assume[name], int):
             self.plan.assumed[name] = self.assume[name]
             return int(self.assume[name])
         if text is None:
-            return default
+            return by_machine(name) if default is None else default
         if text.isdigit():
             return int(text)
-        return Unknown(name, "environment", hint="int")
+        return by_machine(name)
+
+
+def by_machine(name: str) -> Unknown:
+    """A count that the machine decides; the user can set it under ``name``."""
+    return Unknown(name, "environment", hint="int", settle=("--set", name))
 
 
 def take_options(

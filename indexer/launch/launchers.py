@@ -5,12 +5,14 @@ Each function reads the words after its name from a :class:`Draft` and leaves th
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 
 from cgx.indexer.interpreter.values import Unknown, Value
 from cgx.indexer.launch.draft import Draft, last, take_options
 from cgx.indexer.launch.plan import Size, by_rank
 
+SAY_HOW_MANY = "the number of processes is not known: say it with --set {}=N"
 TORCHRUN_FLAGS = frozenset(
     {"standalone", "m", "module", "no_python", "run_path", "use_env", "virtual_local_rank", "h", "help"}
 )
@@ -59,10 +61,12 @@ def deepspeed(draft: Draft) -> None:
     """``deepspeed``: its variables for each rank, and ``--local_rank`` for the script unless ``--no_local_rank``."""
     options, draft.words = take_options(draft.words, DEEPSPEED_FLAGS)
     plan = draft.plan
-    plan.nproc_per_node = draft.size(last(options, "num_gpus") or _included(last(options, "include", "i")), "num_gpus")
-    plan.nnodes = draft.size(last(options, "num_nodes"), "num_nodes")
-    if not any(name in options for name in ("num_gpus", "include", "i")) and "num_gpus" not in draft.assume:
-        plan.problems.append("deepspeed without --num_gpus uses every GPU of the machine; one process is read")
+    hosts = None if last(options, "hostfile", "H") else 1  # without one, this machine
+    included = _included(last(options, "include", "i") or _visible(draft, hosts))
+    plan.nproc_per_node = draft.size(last(options, "num_gpus") or included, "num_gpus", None)
+    plan.nnodes = draft.size(last(options, "num_nodes"), "num_nodes", hosts)
+    if isinstance(plan.nproc_per_node, Unknown):
+        plan.problems.append(f"deepspeed starts a process for every GPU of the machine; {SAY_HOW_MANY.format('num_gpus')}")
     draft.module |= "module" in options
     draft.direct = "no_python" in options
     set_ranks(draft, last(options, "master_addr"), last(options, "master_port") or "29500")
@@ -70,6 +74,12 @@ def deepspeed(draft: Draft) -> None:
     plan.env["LOCAL_SIZE"] = str(plan.nproc_per_node)
     if "no_local_rank" not in options:
         draft.extra.append(by_rank(plan.ranks, lambda rank: f"--local_rank={local(rank)}"))
+
+
+def _visible(draft: Draft, hosts: int | None) -> str | None:
+    """``CUDA_VISIBLE_DEVICES`` counts where neither a host file nor an option does."""
+    devices = draft.env.get("CUDA_VISIBLE_DEVICES", "")
+    return f"localhost:{devices}" if hosts and re.fullmatch(r"\d+(,\d+)*", devices) else None
 
 
 def _included(text: str | None) -> str | None:
@@ -186,9 +196,6 @@ def _set_named(draft: Draft, names: dict[str, str]) -> None:
             plan.ranks, lambda rank: str(rank // per_node if isinstance(per_node, int) and per_node else 0)
         ),
     }
-    if isinstance(world, Unknown):  # which ranks there are is not known either
-        for name in ("rank", "local", "node"):
-            values[name] = Unknown(name, "environment", hint="str")
     for name, kind in names.items():
         value = values[kind]
         plan.env[name] = Unknown(name, "environment", hint="str") if isinstance(value, Unknown) else value

@@ -10,6 +10,7 @@ from cgx.indexer.interpreter.values import ByRank, Unknown, Value
 from cgx.model.anchors import Anchor
 
 MAX_RANKS = 64  # ranks that are modelled one by one
+UNKNOWN_RANKS = 2  # where their number is not known
 Size = int | Unknown
 
 
@@ -50,7 +51,9 @@ class LaunchPlan:
     def ranks(self) -> int:
         """How many ranks are modelled one by one."""
         world = self.world_size
-        return 1 if isinstance(world, Unknown) else max(1, min(world, MAX_RANKS))
+        if isinstance(world, Unknown):  # the first one and another: what sets rank 0 apart is told, not how many there are
+            world = self.nproc_per_node if isinstance(self.nproc_per_node, int) else UNKNOWN_RANKS
+        return max(1, min(world, MAX_RANKS))
 
 
 def by_rank(count: int, value: Callable[[int], Value]) -> Value:

@@ -238,6 +238,8 @@ def advance(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value])
     """``next(iterator)``, or one round of a loop: one batch, taken here."""
     found = args[0]
     loader = found.attrs["loader"]
+    if loader.attrs.get("cgx.on_batch") is not None:
+        interp.call(loader.attrs["cgx.on_batch"], [], {}, site)
     with interp.inside(fetch_event(loader, site), keep=True):
         return delivered(interp, loader, found.element, site)
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 from cgx.indexer.interpreter.values import DictValue, DType, Instance, ListValue, Opaque, TensorValue, Unknown, Value
+from cgx.indexer.launch.plan import MAX_RANKS
 from cgx.indexer.overlays.arguments import bind, flag, plain
 from cgx.indexer.overlays.lifecycle import (
     backward,
@@ -25,7 +26,7 @@ from cgx.indexer.overlays.lifecycle import (
     set_mode,
     take,
 )
-from cgx.indexer.overlays.processes import MAX_RANKS, set_world
+from cgx.indexer.overlays.processes import set_world
 from cgx.indexer.overlays.transfer import ACCELERATORS
 
 AUTHOR = "overlays.lightning"

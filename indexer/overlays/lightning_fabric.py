@@ -23,11 +23,12 @@ from cgx.indexer.interpreter.values import (
     TensorValue,
     Value,
 )
+from cgx.indexer.launch.plan import MAX_RANKS
 from cgx.indexer.overlays.accelerate import by_rank, collective, load, log
 from cgx.indexer.overlays.arguments import bind, flag, plain
 from cgx.indexer.overlays.data_loader import LOADER
 from cgx.indexer.overlays.lifecycle import ddp, moved_batch
-from cgx.indexer.overlays.processes import MAX_RANKS, set_world
+from cgx.indexer.overlays.processes import set_world
 from cgx.indexer.overlays.transfer import move_module
 from cgx.indexer.overlays.wrappers import inner
 
@@ -80,7 +81,7 @@ def chosen(interp: Any, given: Value, site: Any) -> Value:
         return given
     name = given if isinstance(given, str) else "auto"
     if name == "auto":
-        name = "ddp" if interp.world.size > 1 else "single"
+        name = "ddp" if interp.world.size != 1 else "single"
     tail = next((tail for word, tail in NAMES.items() if name.startswith(word)), "Strategy")
     return Opaque(f"lightning.fabric.strategies.{tail}", {"name": name}, site.anchor)
 
@@ -96,7 +97,7 @@ def first(value: Value) -> Value:
 
 def launch(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
     """``fabric.launch(function, ...)``: the function gets the Fabric object first."""
-    if interp.world.size > 1:
+    if interp.world.size != 1:
         interp.trail.set_item(interp.flags, "dist_initialized", True)
         interp.event("launch", site, author=AUTHOR, what="init_process_group")
     function = args[1] if len(args) > 1 else kwargs.pop("function", None)
@@ -126,7 +127,7 @@ def set_up(interp: Any, fabric: Opaque, module: Value, move: bool | None, site: 
         from cgx.indexer.overlays import fsdp
 
         wrap = fsdp.ENTRIES.get("torch.distributed.fsdp.FullyShardedDataParallel")
-        if wrap is not None and interp.world.size > 1:
+        if wrap is not None and interp.world.size != 1:
             return wrap(interp, site, [module], {})
         return module
     return ddp(interp, module, site, AUTHOR)
@@ -172,7 +173,7 @@ def clip(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) ->
 def no_backward_sync(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
     bound = bind("self module enabled", args, kwargs)
     enabled = bound.get("enabled", True)
-    if interp.world.size > 1 and enabled is not False:
+    if interp.world.size != 1 and enabled is not False:
         interp.event("compute", site, author=AUTHOR, key="grad_sync", value="no_backward_sync", guard=plain(enabled), module=inner(bound.get("module")))
     return Opaque("contextlib.nullcontext", {"enter_result": None})
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from cgx.indexer.interpreter.values import ByRank, Opaque, Value
+from cgx.indexer.interpreter.values import ByRank, Opaque, Unknown, Value
+from cgx.indexer.launch.plan import MAX_RANKS, UNKNOWN_RANKS
 from cgx.indexer.overlays.arguments import bind, items_of
 
 AUTHOR = "overlays.processes"
-MAX_RANKS = 64  # ranks that are modelled one by one
 
 
-def set_world(interp: Any, size: int, local: int, ranks: tuple[int, ...]) -> None:
+def set_world(interp: Any, size: int | Unknown, local: int | Unknown, ranks: tuple[int, ...]) -> None:
     """The job turns out to have more processes than its launch line says."""
     for name, value in (("size", size), ("local_size", local), ("ranks", ranks)):
         interp.trail.set(interp.world, name, value)
@@ -24,13 +24,16 @@ def spawn(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -
     count = bound.get("nprocs", 1)
     rest = items_of(bound.get("args", ())) or []
     interp.event("launch", site, author=AUTHOR, what="spawn", count=count)
-    if not isinstance(count, int):
-        index: Value = interp.unknown("rank", "environment", site, hint="int")
+    if isinstance(count, Unknown):
+        set_world(interp, count, count, tuple(range(UNKNOWN_RANKS)))
+        index: Value = ByRank(tuple(range(UNKNOWN_RANKS)))
+    elif not isinstance(count, int):
+        index = interp.unknown("rank", "environment", site, hint="int")
     else:
         modelled = tuple(range(min(count, MAX_RANKS)))
         index = modelled[0] if len(modelled) == 1 else ByRank(modelled)
-        nodes = interp.world.nnodes if isinstance(interp.world.nnodes, int) else 1
-        set_world(interp, count * nodes, count, modelled)
+        nodes = interp.world.nnodes
+        set_world(interp, nodes if isinstance(nodes, Unknown) else count * nodes, count, modelled)
     interp.call(bound.get("fn"), [index, *rest], {}, site)
     return None
 

@@ -66,7 +66,7 @@ def moving(fixed: str = "") -> Handler:
     def call(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
         bound = bind("x axis src dst", args, kwargs)
         collective = fixed or MOVES.get((kind_of(bound.get("src")), kind_of(bound.get("dst"))), "")
-        if collective and interp.world.size > 1:
+        if collective and interp.world.size != 1:
             text = argument_text(site, 1, "axis")
             interp.event("collective", site, author=AUTHOR, basis="modelled", collective=collective, issued_by="call",
                          async_op=None, group=text or None, blocking=True, what=argument_text(site, 0, "x"))  # fmt: skip

@@ -22,8 +22,10 @@ PREFIX = "cgx:polyfills/"
 COMPOSITE = "torch_nn_composite.py.txt"
 PARAMETRIZE = "torch_nn_parametrize.py.txt"
 COLLECTIONS = "collections_abc.py.txt"
+PIPELINE = "deepspeed_pipe.py.txt"
 
-MODULES: dict[str, str] = {COMPOSITE: "torch.nn.modules.composite", PARAMETRIZE: "torch.nn.utils.parametrize", COLLECTIONS: "collections.abc"}
+MODULES: dict[str, str] = {COMPOSITE: "torch.nn.modules.composite", PARAMETRIZE: "torch.nn.utils.parametrize", COLLECTIONS: "collections.abc",
+                           PIPELINE: "deepspeed.pipe"}  # fmt: skip
 
 ROWS: tuple[tuple[str, str, str, str], ...] = (  # public name, module that defines it, file, symbol
     ("torch.nn.MultiheadAttention", "torch.nn.modules.activation", COMPOSITE, "MultiheadAttention"),
@@ -39,6 +41,15 @@ ROWS: tuple[tuple[str, str, str, str], ...] = (  # public name, module that defi
     ("collections.abc.MutableSequence", "typing", COLLECTIONS, "MutableSequence"),
     ("collections.UserDict", "collections", COLLECTIONS, "UserDict"),
     ("collections.UserList", "collections", COLLECTIONS, "UserList"),
+    ("deepspeed.pipe.PipelineModule", "deepspeed.runtime.pipe.module", PIPELINE, "PipelineModule"),
+    ("deepspeed.runtime.pipe.PipelineModule", "deepspeed", PIPELINE, "PipelineModule"),
+    ("deepspeed.pipe.LayerSpec", "deepspeed.runtime.pipe.module", PIPELINE, "LayerSpec"),
+    ("deepspeed.pipe.TiedLayerSpec", "deepspeed.runtime.pipe.module", PIPELINE, "TiedLayerSpec"),
+    ("deepspeed.runtime.pipe.LayerSpec", "", PIPELINE, "LayerSpec"),
+    ("deepspeed.runtime.pipe.TiedLayerSpec", "", PIPELINE, "TiedLayerSpec"),
+    ("deepspeed.runtime.pipe.topology.ProcessTopology", "deepspeed.pipe", PIPELINE, "ProcessTopology"),
+    ("deepspeed.runtime.pipe.topology.PipeDataParallelTopology", "deepspeed.pipe", PIPELINE, "PipeDataParallelTopology"),
+    ("deepspeed.runtime.pipe.topology.PipeModelDataParallelTopology", "deepspeed.pipe", PIPELINE, "PipeModelDataParallelTopology"),
     ("torch.nn.utils.parametrize.ParametrizationList", "", PARAMETRIZE, "ParametrizationList"),
     ("torch.nn.utils.parametrize.register_parametrization", "", PARAMETRIZE, "register_parametrization"),
     ("torch.nn.utils.parametrize.remove_parametrizations", "", PARAMETRIZE, "remove_parametrizations"),

@@ -51,7 +51,9 @@ def test_one_process_has_plain_values(make_tree: MakeTree) -> None:
 def test_sizes_left_to_the_machine_are_not_guessed(make_tree: MakeTree, text: str) -> None:
     tree = make_tree(FILES)
     plan = parse_launch(f"torchrun --nproc_per_node={text} train.py", tree)
-    assert isinstance(plan.world_size, Unknown) and isinstance(plan.env["RANK"], Unknown)
+    assert isinstance(plan.world_size, Unknown) and isinstance(plan.env["WORLD_SIZE"], Unknown)
+    assert plan.env["RANK"].values == ("0", "1")  # the first and another, however many there are
+    assert plan.world_size.settle == ("--set", "nproc_per_node")
     known = parse_launch(f"torchrun --nproc_per_node={text} train.py", tree, assume={"nproc_per_node": 2})
     assert known.world_size == 2 and known.assumed == {"nproc_per_node": 2}
 
@@ -131,7 +133,17 @@ def test_accelerate_flags_win_over_its_file(make_tree: MakeTree) -> None:
     assert plan.env["ACCELERATE_MIXED_PRECISION"] == "bf16" and plan.env["ACCELERATE_USE_FSDP"] == "true"
     assert plan.env["FSDP_VERSION"] == "2" and plan.env["RANK"].values[-1] == "7"
     bare = parse_launch("accelerate launch train.py", tree)
-    assert bare.world_size == 1 and "num_processes" in bare.problems[0]
+    assert isinstance(bare.world_size, Unknown) and "num_processes" in bare.problems[0]
+    assert parse_launch("accelerate launch train.py", tree, assume={"num_processes": 4}).world_size == 4
+    assert parse_launch("accelerate launch --cpu train.py", tree).world_size == 1
+
+
+def test_deepspeed_takes_what_the_machine_has(make_tree: MakeTree) -> None:
+    tree = make_tree(FILES)
+    assert isinstance(parse_launch("deepspeed train.py", tree).world_size, Unknown)
+    assert parse_launch("CUDA_VISIBLE_DEVICES=0,2 deepspeed train.py", tree).world_size == 2
+    assert isinstance(parse_launch("deepspeed --hostfile hosts --num_gpus 8 train.py", tree).world_size, Unknown)
+    assert parse_launch("deepspeed train.py", tree, assume={"num_gpus": 4}).world_size == 4
 
 
 def test_slurm_and_mpi(make_tree: MakeTree) -> None:

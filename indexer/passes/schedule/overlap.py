@@ -83,6 +83,10 @@ def wrappers(run: Run) -> list[tuple[int, dict[str, Any]]]:
         if data.get("wrapper") == "DistributedDataParallel":
             rows.append((spot.order, {"what": "gradient all_reduce", "with": "backward", "stream": "communication stream",
                                       "mechanism": "bucketed all_reduce", "joined_at": str(backward.anchor), "code_anchor": str(spot.anchor)}))  # fmt: skip
+        elif data.get("overlaps"):
+            for one in data["overlaps"]:
+                joined = {"joined_at": str(backward.anchor)} if "gradients" in one["what"] else {}
+                rows.append((spot.order, {**one, **joined, "code_anchor": str(spot.anchor)}))
         elif data.get("wrapper") in SHARDED and owns.get(id(spot.node)):
             root = id(spot.node) in outermost
             if root:  # gathered before the first kernel, scattered after the last: nothing runs beside it

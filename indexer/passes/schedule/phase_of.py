@@ -122,6 +122,8 @@ class Phases:
             return "forward"
         if not isinstance(node, Event):
             return self.by_place(spot)
+        if isinstance(node.data.get("phase"), str):
+            return str(node.data["phase"])  # a table knows where in the step it happens
         if node.kind == "compute":
             return self.compute_phase(spot, node)
         if node.kind in ("data", "fetch"):

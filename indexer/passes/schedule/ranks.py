@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from cgx.indexer.interpreter.trace import BranchNode
+from cgx.indexer.interpreter.values import Unknown
 
 RANK_ZERO = re.compile(
     r"\b\w*rank\w*(\(\))?\s*(==|is)\s*0\b|\bnot\s+\w*rank\b|\bmaster(_process)?\b|\bis_?main(_process)?\b|\bis_master\b|\brank_zero\b|"
@@ -14,7 +15,7 @@ RANK_ZERO = re.compile(
 NEGATED = re.compile(r"^\s*not\s*\(", re.IGNORECASE)
 
 
-def ranks_of(branches: list[BranchNode], world: int) -> str:
+def ranks_of(branches: list[BranchNode], world: int | Unknown) -> str:
     """``all``, ``rank 0``, or the guard's text."""
     answer = "all"
     for branch in branches:

@@ -23,8 +23,10 @@ def wrapper_rows(run: Run) -> list[Row]:
             rows += ddp_rows(run, spot)
         elif kind in SHARDED:
             rows += sharded_rows(run, spot, id(spot.node) in outermost) if owns.get(id(spot.node)) else []
-        elif kind in ("parallelize_module", "DeepSpeedEngine"):
+        elif kind == "parallelize_module":
             rows += plan_rows(run, spot)
+        elif kind == "DeepSpeedEngine":
+            rows += engine_rows(run, spot)
     return rows
 
 
@@ -216,3 +218,30 @@ def input_learns(run: Run, module: ModuleInstance | None) -> bool:
     return True
 
 
+def engine_rows(run: Run, spot: Spot) -> list[Row]:
+    """What an engine's configuration says."""
+    data = data_of(spot)
+    module = data.get("module")
+    name = run.naming.of(module) if module is not None else ""
+    rows: list[Row] = []
+    for one in data.get("sends", ()):
+        blocking = bool(one.get("blocking", True))
+        for at in reached(run, module, one):
+            place = {**run.place(at), "repeat": 1}
+            if one.get("boundary") and place["frequency"].get("per") == "micro-step":
+                place["frequency"] = {**place["frequency"], "per": "step"}
+            row = {**base(spot, one["collective"], blocking=blocking), **place, "module": name}
+            if not blocking and one["phase"] == "backward":
+                row["waited_at"] = str(at.anchor)
+            rows.append((at.order, row))
+    return rows
+
+
+def reached(run: Run, module: Any, send: dict[str, Any]) -> list[Spot]:
+    """Where it is sent: the first forward, backward or optimizer's step; a forward in each phase where it is sent ``everywhere``."""
+    if not send.get("everywhere"):
+        return steady({"forward": run.step.forwards, "backward": run.step.backwards, "optimizer": run.step.optimizers}[send["phase"]])[:1]
+    first: dict[str, Spot] = {}
+    for call in calls_of(run, module):
+        first.setdefault(run.phases.of(call), call)
+    return list(first.values())
