@@ -208,9 +208,12 @@ def ifexp(interp: Interp, node: ast.IfExp, frame: Frame) -> Value:
     text = site.text
     branches = []
     for expr, holds in ((node.body, True), (node.orelse, False)):
-        with interp.assuming([test], holds), interp.inside(BranchNode(frame.anchor(node.test), text if holds else f"not ({text})")):
+        with interp.assuming([test], holds), interp.inside(
+            BranchNode(frame.anchor(node.test), text if holds else f"not ({text})", test=test)
+        ):
             branches.append(interp.attempt(lambda expr=expr: interp.eval(expr, frame)))
     interp.note_unknown(test)
+    interp.trace.conditions[text] = test
     return join(branches[0], branches[1], text, frame.anchor(node), frame.code.text(node))
 
 

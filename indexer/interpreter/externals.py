@@ -511,6 +511,8 @@ class Externals:
             return Unknown(site.text, "unmodelled", site.anchor)  # a query of an extension, or its loading: no op on tensors
         defaults = Defaults(self.flags.get("default_dtype", "float32"), self.flags.get("default_device", "cpu"))
         result = row.call(plain_args, plain_kwargs, defaults)
+        if isinstance(result, Unknown) and row.kind == "query" and inputs and not inputs[0].name:
+            result.name = site.text  # what --set takes
         _share_device(inputs, result)
         autocast = self.flags.get("autocast")
         if autocast and row.autocast in ("lower", "fp32") and any(value.device not in ("cpu", "meta") for value in inputs):

@@ -439,7 +439,7 @@ class Interp(Recorder, Recovery, Externals, Conversion, Guards, ModuleCalls, Giv
             if option is None:
                 continue
             first, later = self.round_of(condition)
-            with self.inside(BranchNode(func.anchor or site.anchor, condition, first=first, later=later)):
+            with self.inside(BranchNode(func.anchor or site.anchor, condition, first=first, later=later, test=func)):
                 value = self.attempt(lambda option=option: self.call(option, args, kwargs, site))
             result = value if result is MISSING else join(value, result, condition, site.anchor, site.text)
         return None if result is MISSING else result

@@ -202,7 +202,8 @@ def derived(interp: Interp, values: tuple[Value, ...], site: Site, hint: str = "
     first = next((value for value in values if isinstance(value, Unknown)), None)
     if first is None:
         return interp.unknown(site.text, "unsupported", site, hint)
-    return Unknown(site.text, first.reason, first.anchor or site.anchor, hint, first.settle or ("--set", first.name))
+    guard = first.guard if first.reason == "undecided-branch" else ""
+    return Unknown(site.text, first.reason, first.anchor or site.anchor, hint, first.settle or ("--set", first.name), guard)
 
 
 def arithmetic(interp: Interp, name: str, function: Callable[[Any, Any], Any], left: Any, right: Any, site: Site) -> Value:

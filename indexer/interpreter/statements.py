@@ -121,7 +121,7 @@ def undecided(interp: Interp, node: ast.If, test: Value, frame: Frame) -> Signal
     for body, holds in ((node.body, True), (node.orelse, False)):
         ranks = interp.ranks_within(node.test, frame) if holds else None
         branch = BranchNode(anchor, text if holds else f"not ({text})", period=period if holds is in_period else None, ranks=ranks)
-        branch.first, branch.later = rounds.get(holds), rounds.get(not holds)
+        branch.first, branch.later, branch.test = rounds.get(holds), rounds.get(not holds), test
         interp.trail.begin()
         error: Raised | None = None
         signal: Signal = None
@@ -136,6 +136,8 @@ def undecided(interp: Interp, node: ast.If, test: Value, frame: Frame) -> Signal
                 raise
         outcomes.append(("raise" if error else signal or "", frame.result, interp.trail.rollback(), error))
     (one, one_result, one_changes, one_error), (two, two_result, two_changes, _two_error) = outcomes
+    if any(signal != "raise" and (signal or changes) for signal, _, changes, _ in outcomes):
+        interp.trace.conditions[text] = test  # something after it depends on it
     if one == "raise" and two == "raise":
         assert one_error is not None
         raise one_error
@@ -170,7 +172,7 @@ def undecided(interp: Interp, node: ast.If, test: Value, frame: Frame) -> Signal
         frame.rest = rest_of(interp, node, test, leaves is outcomes[0], frame)
         if frame.rest is not None:
             stays_true = leaves is outcomes[1]
-            frame.rest.first, frame.rest.later = rounds.get(stays_true), rounds.get(not stays_true)
+            frame.rest.first, frame.rest.later, frame.rest.test = rounds.get(stays_true), rounds.get(not stays_true), test
     return stays[0] or None
 
 

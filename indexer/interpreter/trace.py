@@ -105,6 +105,7 @@ class BranchNode(Node):
     ranks: tuple[int, ...] | None = None
     first: Anchor | None = None
     later: Anchor | None = None
+    test: Any = None  # the value that was not known, where it decides the branch
 
 
 @dataclass(eq=False, slots=True)
@@ -158,4 +159,5 @@ class Trace:
     world_size: int | Unknown = 1
     model_roots: list[ModuleInstance] = field(default_factory=list)
     plan: Any = None  # the launch plan, for jobs
+    conditions: dict[str, Any] = field(default_factory=dict)  # text of an undecided condition -> the value that was tested
     incomplete: bool = False  # an abstract exception ended the run or a forward: what did not run is not known

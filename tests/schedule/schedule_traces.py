@@ -103,7 +103,7 @@ def accumulation_job(world: int = 8) -> Trace:
         node(LoopNode, 50, body, count=Unknown("step > max_steps", "loop-carried"), expr="True", over="while"),
         event("launch", 90, "destroy_process_group()", what="destroy_process_group"),
     ]  # fmt: skip
-    return trace(start, [net], world, [Unknown("os.path.exists(meta)", "missing-file", at(7))])
+    return trace(start, [net], world, [Unknown("os.path.exists(meta)", "missing-file", at(7), settle=("--file", "meta"))])
 
 
 def epoch_job(workers: int = 1) -> Trace:

@@ -8,16 +8,20 @@ from cgx.indexer.interpreter.trace import LoopNode
 from cgx.indexer.interpreter.values import Unknown
 from cgx.indexer.passes.schedule.counts import loop_count
 from cgx.indexer.passes.schedule.loops import worth_it
+from cgx.indexer.passes.schedule.material import Material, listed
 from cgx.indexer.passes.schedule.situation import Run
 from cgx.model.anchors import Anchor
 
 
 def unresolved_rows(run: Run) -> list[dict[str, Any]]:
+    """What an entry depends on and the launch leaves open, then loops of unknown count."""
     rows: list[dict[str, Any]] = []
     seen: set[tuple[str, str]] = set()
-    for value in run.trace.unknowns:
-        if isinstance(value, Unknown):
-            add(rows, seen, row(value.name, "value", value.anchor, value.reason, value.settle))
+    own = run.tree.exists if run.tree is not None else lambda path: True
+    for value in listed(run.trace.unknowns, Material(run.trace), own):
+        set_by_hand = value.settle is not None and value.settle[0] == "--set"
+        name = value.settle[1] if set_by_hand and value.settle is not None else value.name
+        add(rows, seen, row(name, "value", value.anchor, value.reason, value.settle))
     for spot in run.spots:
         loop = spot.node
         if not isinstance(loop, LoopNode) or spot.in_module or spot.in_worker or loop.iterations or not worth_it(run, spot):

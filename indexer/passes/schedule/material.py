@@ -1,0 +1,102 @@
+"""Which unknowns matter to the schedule: what an entry, a count or a module depends on, directly or by way of a branch."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+from cgx.indexer.interpreter.trace import BranchNode, Event, LoopNode, ModuleCall, Node, Trace
+from cgx.indexer.interpreter.values import Alternatives, Unknown, Value
+from cgx.indexer.passes.schedule.tree import child_lists, is_marked_op
+
+Root = tuple[str, str]
+SHOWN = "log"  # an event that only shows something decides nothing
+ABSENT = frozenset({"missing-file", "missing-module"})
+ALWAYS = frozenset({"error", "budget", "internal"})
+NESTED = 3  # how deep the data of an entry is looked through
+
+
+def root_of(value: Unknown) -> Root:
+    """What would settle the value, and where it came from: one for all that is derived from it."""
+    return (value.settle[1] if value.settle else value.name, str(value.anchor))
+
+
+class Material:
+    """Roots of the unknowns that matter, found once a run."""
+
+    def __init__(self, trace: Trace) -> None:
+        self.roots: set[Root] = set()
+        self.conditions = trace.conditions
+        self.taken: set[str] = set()
+        self.known: dict[int, bool] = {}
+        self.lists: list[Any] = []
+        self.visit(trace.root)
+        for module in trace.modules:
+            for value in module.attrs.values():
+                self.take(value)
+
+    def holds(self, value: Unknown) -> bool:
+        return root_of(value) in self.roots
+
+    def take(self, value: Value, depth: int = 0) -> None:
+        """The value matters, and with it the conditions that it differs by."""
+        if isinstance(value, Unknown):
+            self.roots.add(root_of(value))
+            self.condition(value.guard)
+        elif isinstance(value, Alternatives):
+            for text, option in value.options:
+                self.condition(text)
+                self.take(option, depth)
+        elif isinstance(value, tuple | list) and depth < NESTED:
+            for one in value:
+                self.take(one, depth + 1)
+        elif isinstance(value, dict) and depth < NESTED:
+            for one in value.values():
+                self.take(one, depth + 1)
+
+    def condition(self, text: str) -> None:
+        for one in (text, text[5:-1]) if text.startswith("not (") else (text,):
+            if one in self.conditions and one not in self.taken:
+                self.taken.add(one)
+                self.take(self.conditions[one])
+
+    def visit(self, node: Node) -> bool:
+        """Whether something that makes an entry lies in the subtree; takes the conditions round it."""
+        found = is_marked_op(node) or isinstance(node, ModuleCall) or (isinstance(node, Event) and node.kind != SHOWN)
+        if isinstance(node, Event) and node.kind != SHOWN:
+            self.take(node.data)
+        for children in child_lists(node):
+            key = id(children)
+            if key not in self.known:
+                self.known[key] = False
+                self.lists.append(children)
+                self.known[key] = any([self.visit(child) for child in children])
+            found |= self.known[key]
+        if found and isinstance(node, BranchNode) and node.test is not None:
+            self.take(node.test)
+        if found and isinstance(node, LoopNode):
+            self.take(node.count)
+        return found
+
+
+def listed(unknowns: Iterable[Any], material: Material, own: Callable[[str], bool]) -> Iterator[Unknown]:
+    """The unknowns to list, each root once: what matters, and what is absent. ``own``: whether a path is the job's own."""
+    seen: set[Root] = set()
+    decided = {root_of(value) for test in material.conditions.values() for value in unknowns_in(test)}
+    for value in unknowns:
+        if not isinstance(value, Unknown) or root_of(value) in seen:
+            continue
+        root = root_of(value)
+        asked = value.settle is not None and value.settle[0] != "--set"
+        absent = value.reason in ABSENT and (asked or root in decided) and (value.anchor is None or own(value.anchor.path))
+        if absent or value.reason in ALWAYS or material.holds(value):
+            seen.add(root)
+            yield value
+
+
+def unknowns_in(value: Value) -> Iterator[Unknown]:
+    if isinstance(value, Unknown):
+        yield value
+    elif isinstance(value, Alternatives):
+        for _, option in value.options:
+            yield from unknowns_in(option)
