@@ -70,7 +70,7 @@ class Material:
             if key not in self.known:
                 self.known[key] = False
                 self.lists.append(children)
-                self.known[key] = any([self.visit(child) for child in children])
+                self.known[key] = max((self.visit(child) for child in children), default=False)  # all of them are visited
             found |= self.known[key]
         if found and isinstance(node, BranchNode) and node.test is not None:
             self.take(node.test)
