@@ -152,9 +152,10 @@ def make_dataclass(interp: Interp, cls: ClassValue, options: dict[str, Value], s
 
 def dataclass_init(interp: Interp, cls: ClassValue, instance: Instance, args: list[Value], kwargs: dict[str, Value], site: Site) -> None:
     names = [name for name in cls.info["dataclass"] if not _no_init(cls, name)]
-    positional = [name for name in names if not _keyword_only(cls, name)]
+    inherited = interp.outside_fields(cls, site)  # of a base whose source is not there
+    positional = [*(inherited or ()), *(name for name in names if not _keyword_only(cls, name) and name not in (inherited or ()))]
     given = dict(zip(positional, args))
-    unexpected = set(kwargs) - set(names) - {"*"}
+    unexpected = set(kwargs) - set(names) - set(kwargs if inherited is not None else ()) - {"*"}
     if len(args) > len(positional) or unexpected:
         what = ", ".join(sorted(unexpected)) or f"{len(args)} positional arguments"
         interp.raise_("TypeError", f"{cls.name}() got {what}", site)
@@ -179,6 +180,9 @@ def dataclass_init(interp: Interp, cls: ClassValue, instance: Instance, args: li
         origin = cls.origins.get(name)
         if name not in given and origin is not None:
             instance.origins[name] = origin
+    for name, value in {**(inherited or {}), **given}.items():
+        if name not in cls.info["dataclass"]:
+            interp.trail.set_item(instance.attrs, name, value)
     if cls.lookup("__post_init__") is not MISSING:
         interp.call_method(instance, "__post_init__", post, {}, site)
 

@@ -400,6 +400,18 @@ class Externals:
                 return True
         return base.qname in QUIET_BASES
 
+    def outside_fields(self: Any, cls: ClassValue, site: Site) -> dict[str, Value] | None:
+        """Fields with their defaults that a dataclass inherits from a modelled base outside; {} of another one outside, None without any."""
+        found: dict[str, Value] | None = None
+        for base in cls.mro:
+            if not isinstance(base, External) or base.qname in QUIET_BASES:
+                continue
+            found = {} if found is None else found
+            for name in self.lineage(base.qname):
+                for handler in self.handlers(f"{name}.__cgx_fields__"):
+                    return dict(handler(self, site, [cls], {}))
+        return found
+
     def autograd_apply(self: Any, cls: Value, args: Args, kwargs: Kwargs, site: Site) -> Value:
         """``Function.apply``: the class's ``forward`` with a context, as one op of its own with what it issues inside."""
         if not isinstance(cls, ClassValue):

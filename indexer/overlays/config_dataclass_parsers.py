@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import yaml
@@ -32,7 +33,8 @@ from cgx.indexer.overlays.config_interpolation import load_text
 from cgx.indexer.overlays.typed_values import Field, Mismatch, fields_of, from_text, make_record, record_fields
 
 PACKAGES = ("simple_parsing", "pyrallis", "draccus")
-NAMES = ("transformers.HfArgumentParser", "transformers.hf_argparser.HfArgumentParser")
+TRL = ("trl.TrlParser", "trl.scripts.TrlParser", "trl.scripts.utils.TrlParser")  # reads a file of defaults too
+NAMES = ("transformers.HfArgumentParser", "transformers.hf_argparser.HfArgumentParser", *TRL)
 HF, SIMPLE = "transformers.HfArgumentParser", "simple_parsing.ArgumentParser"
 
 
@@ -123,13 +125,11 @@ def _hf_parse(interp: Any, site: Any, args: Args, kwargs: Kwargs) -> Value:
             continue
         names = [item.name for item in record_fields(interp, cls, site)]
         used.update(names)
-        instance = interp.call(
-            cls, [], {name: namespace.attrs[name] for name in names if name in namespace.attrs}, site
-        )
+        options = {name: namespace.attrs[name] for name in names if name in namespace.attrs}
+        if _has_outside_base(cls):  # what the line gives beyond the known fields is the base's
+            options = {**{name: value for name, value in _given_rest(rest).items() if name not in names}, **options}
+        instance = interp.call(cls, [], options, site)
         if isinstance(instance, Instance) and _has_outside_base(cls):
-            for name, value in _from_base(interp, site, cls, _given_rest(rest)).items():
-                if name not in names:
-                    interp.trail.set_item(instance.attrs, name, value)
             interp.trail.set(instance, "open", True)
         made.append(instance)
     left = {name: value for name, value in namespace.attrs.items() if name not in used}
@@ -140,21 +140,37 @@ def _hf_parse(interp: Any, site: Any, args: Args, kwargs: Kwargs) -> Value:
     return tuple(made)
 
 
+def _hf_with_file(interp: Any, site: Any, args: Args, kwargs: Kwargs) -> Value:
+    """``TrlParser.parse_args_and_config``: ``--config FILE`` gives defaults, under the words of the line."""
+    given = args[1] if len(args) > 1 else kwargs.get("args")
+    words = list(interp.argv[1:]) if given is None else list(items_of(interp, given, site) or [])
+    if "--config" in words[:-1]:
+        place = words.index("--config")
+        data = read_bytes(interp, words[place + 1])
+        if data is None:
+            return missing(site, words[place + 1])
+        loaded = parse_yaml(data)
+        words = [*_as_words(loaded if isinstance(loaded, dict) else {}), *words[:place], *words[place + 2 :]]
+    rest = {"return_remaining_strings": kwargs["return_remaining_strings"]} if "return_remaining_strings" in kwargs else {}
+    return _hf_parse(interp, site, [args[0], ListValue(words)], rest)
+
+
+def _as_words(table: dict[str, Any]) -> list[str]:
+    """The values of a file as a command line would have them; ``env`` sets variables, and nested tables stay JSON."""
+    words: list[str] = []
+    for key, value in table.items():
+        if key == "env" or value is None:
+            continue
+        values = value if isinstance(value, list) else [json.dumps(value) if isinstance(value, dict) else value]
+        words += [f"--{key}", *map(str, values)]
+    return words
+
+
 def _has_outside_base(cls: Value) -> bool:
     """A field may come from a base whose source is not there (``transformers.TrainingArguments``)."""
     return isinstance(cls, ClassValue) and any(
         isinstance(base, External) and base.qname not in PLAIN_BASES for base in cls.mro
     )
-
-
-def _from_base(interp: Any, site: Any, cls: ClassValue, given: dict[str, Value]) -> dict[str, Value]:
-    """What a modelled base makes of the words: its defaults under them."""
-    for base in cls.mro:
-        if isinstance(base, External) and base.qname not in PLAIN_BASES:
-            made = interp.call(base, [], given, site)
-            if isinstance(made, Opaque):
-                return {**made.attrs, **given}
-    return given
 
 
 def _given_rest(rest: Value) -> dict[str, Value]:
@@ -332,9 +348,9 @@ def _choice(interp: Any, site: Any, args: Args, kwargs: Kwargs) -> Value:
 
 
 ENTRIES: dict[str, Handler] = {
-    **dict.fromkeys((HF, "transformers.hf_argparser.HfArgumentParser", "trl.TrlParser"), _hf),
+    **dict.fromkeys((HF, "transformers.hf_argparser.HfArgumentParser", *TRL), _hf),
     f"{HF}.parse_args_into_dataclasses": _hf_parse,
-    f"{HF}.parse_args_and_config": _hf_parse,
+    f"{HF}.parse_args_and_config": _hf_with_file,
     f"{HF}.parse_json_file": _hf_file,
     f"{HF}.parse_yaml_file": _hf_file,
     f"{HF}.parse_dict": _hf_dict,

@@ -6,7 +6,16 @@ import ast
 from typing import Any
 
 from cgx.indexer.interpreter.trace import Event, ScopeNode
-from cgx.indexer.interpreter.values import MISSING, FunctionValue, Instance, ListValue, Opaque, Value
+from cgx.indexer.interpreter.values import (
+    MISSING,
+    Alternatives,
+    DictValue,
+    FunctionValue,
+    Instance,
+    ListValue,
+    Opaque,
+    Value,
+)
 from cgx.model.anchors import Anchor
 
 NESTED = ("dataset", "datasets")
@@ -84,6 +93,9 @@ def dataset_hops(dataset: Value, fallback: Anchor | None) -> list[dict[str, Any]
                 "anchor": function_anchor(method) or dataset.constructed_at or fallback,
             }
         ]
-    return [
-        {"hop": "read", "by": type(dataset).__name__.lower() if dataset is not None else "data set", "anchor": fallback}
-    ]
+    if isinstance(dataset, Alternatives):
+        first = next((one for _, one in dataset.options if isinstance(one, Opaque | Instance)), None)
+        if first is not None:
+            return dataset_hops(first, fallback)
+    plain = isinstance(dataset, list | tuple | ListValue | DictValue)
+    return [{"hop": "read", "by": type(dataset).__name__.lower() if plain else "data set", "anchor": fallback}]

@@ -169,6 +169,7 @@ ENTRIES: dict[str, Any] = {
     "transformers.TrainingArguments": arguments,
     ARGUMENTS: arguments,
     "transformers.Seq2SeqTrainingArguments": arguments,
+    f"{ARGUMENTS}.__cgx_fields__": lambda interp, site, args, kwargs: arguments(interp, site, [], {}).attrs,
     f"{ARGUMENTS}.get_process_log_level": lambda interp, site, args, kwargs: 30,
     f"{ARGUMENTS}.main_process_first": lambda interp, site, args, kwargs: Opaque(
         "contextlib.nullcontext", {"enter_result": None}, site.anchor

@@ -43,6 +43,11 @@ def initialise(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Valu
         model = interp.call(bound["model_init"], [], {}, site)
     elif isinstance(model, str):
         model = hf_outside_models.made(interp, "AutoModelForCausalLM", site, [model], {}, loaded=True)
+    elif model is not None and not isinstance(
+        inner(interp.pick(model)), ModuleInstance
+    ):  # whatever it is, it is a module
+        interp.note_unknown(model)
+        model = hf_outside_models.blank(interp, "transformers.PreTrainedModel", site)
     for name, value in (("model", model), ("model_wrapped", model), ("is_fsdp_enabled", sharding(interp, trainer) is not None),
                         ("is_deepspeed_enabled", deepspeed_config(interp, trainer) is not None), ("model_accepts_loss_kwargs", accepts_counts(model)),
                         ("accelerator", the_accelerator(interp, site)), ("tokenizer", bound.get("processing_class"))):  # fmt: skip
@@ -118,6 +123,12 @@ def save_final(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Valu
     return None
 
 
+def checkpoint(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    """``_save_checkpoint``, called by a user's override."""
+    save(interp, site, args[0])
+    return None
+
+
 def inputs_moved(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
     """``_prepare_inputs``: the loader has put them on the device already."""
     return args[1] if len(args) > 1 else kwargs.get("inputs")
@@ -143,6 +154,7 @@ ENTRIES: dict[str, Any] = {
     f"{TRAINER}.get_test_dataloader": loader("per_device_eval_batch_size", "eval_dataset"),
     f"{TRAINER}.save_model": save_final,
     f"{TRAINER}.log": log,
+    f"{TRAINER}._save_checkpoint": checkpoint,
     f"{TRAINER}._prepare_inputs": inputs_moved,
     f"{TRAINER}.is_world_process_zero": main_process,
     f"{TRAINER}.is_local_process_zero": main_process,

@@ -26,6 +26,7 @@ from cgx.indexer.overlays.hf_arguments import (
     word,
 )
 from cgx.indexer.overlays.hf_evaluation import evaluation
+from cgx.indexer.overlays.hf_outside_models import is_outside
 from cgx.indexer.overlays.hf_steps import AUTHOR, attribute, gather, loader_of, next_batch, read, save, training_step
 from cgx.indexer.overlays.lifecycle import batches, ddp, every, loop, optimizer_step, optional, place_model, set_mode
 from cgx.indexer.overlays.wrappers import inner
@@ -188,7 +189,7 @@ def shard(interp: Any, trainer: Value, model: Value, kind: str, site: Any) -> No
         if isinstance(unit, ModuleInstance):
             interp.trail.append(unit.wrappers, (kind, site.anchor))
         interp.event("wrap", site, author=AUTHOR, wrapper=kind, module=unit, modules=[unit] if isinstance(unit, ModuleInstance) else [], strategy=strategy,
-                     reshard_after_forward=strategy == "FULL_SHARD", parallelism="data")  # fmt: skip
+                     reshard_after_forward=strategy == "FULL_SHARD", parallelism="data", inner=is_outside(unit))  # fmt: skip
 
 
 def own_names(model: ModuleInstance) -> list[str]:

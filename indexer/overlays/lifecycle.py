@@ -16,6 +16,7 @@ from cgx.indexer.interpreter.values import (
     Instance,
     ListValue,
     ModuleInstance,
+    Native,
     Opaque,
     Sequence,
     TensorValue,
@@ -111,6 +112,12 @@ def delivered(
     source = None if pinned is None else "pinned" if pinned else "pageable"
     interp.event("copy", site, author=author, direction="H2D", what=what, source=source, non_blocking=non_blocking,
                  blocks_host=blocks("H2D", pinned, non_blocking), sync_kind=None)  # fmt: skip
+    if isinstance(moved, DictValue):  # whatever is asked of it lies on the device
+        return DictValue(
+            open=True,
+            kind="defaultdict",
+            default=Native("batch.__getitem__", lambda *_: TensorValue(None, None, "cuda")),
+        )
     return moved
 
 

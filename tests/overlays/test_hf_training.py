@@ -207,3 +207,41 @@ def test_generation_asks_the_device_after_each_token(tmp_path: Path) -> None:
     assert found is not None and rows_.header["job_type"] == "inference serving"
     assert one(found, "syncs", kind="branch")["code_anchor"].endswith(":6")
     assert any(row["count"] == 20 for row in found["loops"])
+
+
+def test_a_dataclass_that_derives_from_the_arguments_has_their_defaults(tmp_path: Path) -> None:
+    classes = """
+from dataclasses import dataclass, field
+
+
+@dataclass
+class Mine(TrainingArguments):
+    logging_steps: float = field(default=10)
+    bf16: bool | None = field(default=None)
+
+    def __post_init__(self):
+        self.bf16 = not self.fp16 if self.bf16 is None else self.bf16
+
+
+TrainingArguments = Mine
+"""
+    found = read(tmp_path, classes=classes, options="gradient_accumulation_steps=2")
+    assert one(found, "phases", name="logging")["every"]["count"] == 10
+    assert found["compute"]["precision"]["value"] == "bfloat16"
+    assert found["compute"]["gradient_accumulation"]["value"] == 2
+
+
+def test_trl_parser_takes_defaults_from_a_file_under_the_words_of_the_line(tmp_path: Path) -> None:
+    (tmp_path / "job.yaml").write_text("max_steps: 7\nlogging_steps: 3\n")
+    (tmp_path / "job.py").write_text(
+        "import torch\nfrom transformers import AutoModelForCausalLM, Trainer, TrainingArguments\nfrom trl import TrlParser\n"
+        "(args,) = TrlParser((TrainingArguments,)).parse_args_and_config()\n"
+        "data = [dict(input_ids=torch.zeros(4), labels=torch.zeros(4))]\n"
+        "Trainer(AutoModelForCausalLM.from_pretrained('m'), args, train_dataset=data).train()\n"
+    )
+    launch = "python job.py --config job.yaml --logging_steps 5 --output_dir out"
+    rows_ = read_job(open_tree(tmp_path), [], JobRequest(launch=launch), [])
+    assert rows_.schedule is not None
+    assert one(rows_.schedule, "phases", name="logging")["every"]["count"] == 5
+    assert sum(1 for row in rows_.schedule["loops"] if row["unit"] in ("epoch", "step")) == 2
+    assert [row["count"] for row in rows_.schedule["loops"]] == [7, 1]

@@ -108,13 +108,16 @@ def owned(run: Run) -> dict[int, bool]:
 
 
 def roots(run: Run) -> set[int]:
-    """Ids of wrap events of units that lie in no other unit: their parameters stay gathered between forward and backward."""
+    """Ids of wrap events of units that lie in no other unit: their parameters stay gathered between forward and backward.
+
+    ``inner``: the event stands for units inside a module whose source is not there.
+    """
     units = [(spot.node, set(map(id, data_of(spot).get("modules", [])))) for spot in run.events("wrap") if data_of(spot).get("wrapper") in SHARDED]
     below = {id(node): {id(one) for module in node.data.get("modules", []) for one in descendants(module)} for node, _ in units}  # type: ignore[attr-defined]
     return {
         id(node)
         for node, own in units
-        if own and not any(other is not node and own & below[id(other)] and not held & own for other, held in units)
+        if own and not node.data.get("inner") and not any(other is not node and own & below[id(other)] and not held & own for other, held in units)
     }
 
 
@@ -153,12 +156,13 @@ def sharded_rows(run: Run, spot: Spot, root: bool) -> list[Row]:
     data = unit_data(run, spot)
     name = ", ".join(run.naming.of(one) or one.cls.name for one in data.get("modules", []))
     rows: list[Row] = []
+    each = None if data.get("inner") else 1  # units of a model that is not there: how many is not known
     whole = data.get("strategy") == "NO_SHARD"
     for call in steady(run.step.forwards)[:1] if not whole else ():
-        place = within_step(run, call)
+        place = {**within_step(run, call), "repeat": each}
         rows.append((call.order, {**base(spot, "all_gather", blocking=False), **place, "module": name}))
     for backward, place in backward_places(run)[:1]:
-        here = {**place, "repeat": 1, "frequency": frequency_of(backward, run.step), "phase": "backward"}
+        here = {**place, "repeat": each, "frequency": frequency_of(backward, run.step), "phase": "backward"}
         if resharded(data, root) and not whole:
             rows.append((backward.order, {**base(spot, "all_gather", blocking=False), **here, "module": name}))
         for collective in ("all_reduce",) if whole else ("reduce_scatter", "all_reduce") if data.get("replicated") else ("reduce_scatter",):
