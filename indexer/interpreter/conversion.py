@@ -409,7 +409,7 @@ class Conversion:
             return External(value.qname)
         return Unknown("base", getattr(value, "reason", "unsupported"), getattr(value, "anchor", None))
 
-    def is_subclass(self, cls: Value, kind: Value) -> bool | None:
+    def is_subclass(self: Any, cls: Value, kind: Value) -> bool | None:
         if isinstance(kind, Unknown) or isinstance(cls, Unknown):
             return None
         if isinstance(kind, External) and kind.qname == "object":
@@ -422,7 +422,7 @@ class Conversion:
                 return None
             return False
         if isinstance(cls, External) and isinstance(kind, External):
-            return cls.qname == kind.qname
+            return cls.qname == kind.qname or kind.qname in self.lineage(cls.qname)
         return False
 
     def is_instance(self: Any, value: Value, kind: Value) -> bool | None:

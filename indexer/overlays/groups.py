@@ -1,14 +1,14 @@
-"""Process groups and meshes: where a group was made tells what it is for."""
+"""Process groups: where a group was made tells what it is for."""
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 from cgx.indexer.interpreter.values import ByRank, DictValue, ListValue, Opaque, Unknown, Value
 from cgx.indexer.overlays.arguments import bind, items_of
 
 GROUP = "torch.distributed.ProcessGroup"
+MADE = "dist_groups"  # flag: (where, ranks) of each group that was made of listed ranks
 MESH = "torch.distributed.device_mesh.DeviceMesh"
 
 # words of a group's, accessor's or mesh dimension's name -> parallelism; the first row that fits wins
@@ -89,6 +89,8 @@ def ranks_of(interp: Any) -> Value:
 
 def get_rank(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
     group = kwargs.get("group", args[0] if args else None)
+    if isinstance(group, Opaque) and "cgx.local" in group.attrs:
+        return group.attrs["cgx.local"]
     if isinstance(group, Opaque) and group.attrs.get("ranks") is not None:
         return group_rank(interp, group, site)
     given = interp.flags.get("dist_rank")
@@ -98,12 +100,16 @@ def get_rank(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]
 
 
 def group_rank(interp: Any, group: Opaque, site: Any) -> Value:
+    """Each rank's place in its own of the groups that one call made: together they hold all ranks, or some are in none."""
     listed = items_of(group.attrs["ranks"])
-    world = tuple(interp.world.ranks)
-    if listed is None or any(rank not in listed for rank in world):
+    if listed is None:
         return interp.unknown(site.text, "environment", site, hint="int")
-    local = tuple(listed.index(rank) for rank in world)
-    return local[0] if len(local) == 1 else ByRank(local)
+    siblings = [ranks for place, ranks in interp.flags.get(MADE, ()) if place == group.anchor and len(ranks) == len(listed)]
+    values = []
+    for rank in interp.world.ranks:
+        own = listed if rank in listed else next((ranks for ranks in siblings if rank in ranks), None)
+        values.append(own.index(rank) if own is not None else -1)
+    return values[0] if len(set(values)) == 1 else ByRank(tuple(values))
 
 
 def get_world_size(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
@@ -125,98 +131,9 @@ def new_group(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value
     ranks = kwargs.get("ranks", args[0] if args else None)
     listed = items_of(ranks) if ranks is not None else None
     size = len(listed) if listed is not None else interp.world.size
+    if listed is not None:
+        interp.trail.set_item(interp.flags, MADE, (*interp.flags.get(MADE, ()), (site.anchor, list(listed))))
     return Opaque(GROUP, {"ranks": ranks, "size": size, "cgx.parallelism": purpose(site.text)}, site.anchor)
-
-
-def mesh(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
-    """``init_device_mesh(device_type, shape, mesh_dim_names=...)``; joins the processes where nothing has yet."""
-    interp.trail.set_item(interp.flags, "dist_initialized", True)
-    bound = bind("device_type mesh_shape", args, kwargs)
-    shape, names = bound.get("mesh_shape", bound.get("mesh")), bound.get("mesh_dim_names")
-    made = make_mesh(shape, names, site)
-    made.attrs["device_type"] = bound.get("device_type")
-    return made
-
-
-def make_mesh(shape: Value, names: Value, site: Any) -> Opaque:
-    sizes, labels = items_of(shape), items_of(names) if names is not None else None
-    label = "_".join(item for item in labels or [] if isinstance(item, str))
-    attrs: dict[str, Value] = {
-        "shape": tuple(sizes or ()),
-        "mesh_dim_names": tuple(labels) if labels else None,
-        "cgx.parallelism": purpose(label),
-    }
-    attrs["ndim"] = len(sizes or ())
-    return Opaque(MESH, attrs, site.anchor)
-
-
-def mesh_item(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
-    """``mesh["dp"]`` or ``mesh["dp", "cp"]``."""
-    whole, key = args[0], args[1]
-    keys = key if isinstance(key, tuple) else (key,)
-    names, sizes = whole.attrs.get("mesh_dim_names") or (), whole.attrs.get("shape") or ()
-    if not all(isinstance(one, str) for one in keys):
-        return interp.unknown(site.text, "unmodelled", site)
-    picked = tuple(sizes[names.index(one)] if one in names and names.index(one) < len(sizes) else None for one in keys)
-    return Opaque(
-        MESH,
-        {"shape": picked, "mesh_dim_names": tuple(keys), "ndim": len(keys), "cgx.parallelism": purpose(" ".join(keys))},
-        site.anchor,
-    )
-
-
-def mesh_size(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
-    sizes = args[0].attrs.get("shape") or ()
-    dim = kwargs.get("mesh_dim", args[1] if len(args) > 1 else None)
-    if isinstance(dim, int) and dim < len(sizes):
-        return sizes[dim]
-    if sizes and all(isinstance(size, int) for size in sizes):
-        return math.prod(sizes)
-    return interp.unknown(site.text, "environment", site, hint="int")
-
-
-def mesh_group(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
-    dim = kwargs.get("mesh_dim", args[1] if len(args) > 1 else None)
-    known = purpose(dim) if isinstance(dim, str) else group_purpose(args[0])
-    return Opaque(GROUP, {"cgx.parallelism": known, "size": mesh_size(interp, site, args[:1], {})}, site.anchor)
-
-
-def mesh_rank(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
-    sizes = args[0].attrs.get("shape") or ()
-    if all(size == 1 for size in sizes) and sizes:
-        return 0
-    if len(sizes) == 1 and sizes[0] == interp.world.size:
-        return ranks_of(interp)
-    return interp.unknown(site.text, "environment", site, hint="int")
-
-
-def mesh_flatten(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
-    name = kwargs.get("mesh_dim_name", args[1] if len(args) > 1 else "")
-    size = mesh_size(interp, site, args[:1], {})
-    label = name if isinstance(name, str) else ""
-    return Opaque(
-        MESH,
-        {
-            "shape": (size,),
-            "mesh_dim_names": (label,),
-            "ndim": 1,
-            "cgx.parallelism": purpose(label) or group_purpose(args[0]),
-        },
-        site.anchor,
-    )
-
-
-def mesh_unflatten(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
-    """``mesh._unflatten(dim, sizes, names)``: the dim becomes several."""
-    bound = bind("self dim mesh_sizes mesh_dim_names", args, kwargs)
-    whole, dim = bound["self"], bound.get("dim")
-    sizes, names = items_of(bound.get("mesh_sizes")), items_of(bound.get("mesh_dim_names"))
-    known = whole.attrs.get("mesh_dim_names") or ()
-    place = known.index(dim) if isinstance(dim, str) and dim in known else dim if isinstance(dim, int) else None
-    if sizes is None or names is None or place is None:
-        return interp.unknown(site.text, "unmodelled", site)
-    shape = whole.attrs.get("shape") or ()
-    return make_mesh((*shape[:place], *sizes, *shape[place + 1 :]), (*known[:place], *names, *known[place + 1 :]), site)
 
 
 def group_size(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
@@ -246,24 +163,6 @@ ENTRIES: dict[str, Any] = {
     f"{_D}.get_process_group_ranks": global_ranks,
     f"{_D}.TCPStore": store,
     f"{_D}.FileStore": store,
-    f"{_D}.device_mesh.init_device_mesh": mesh,
-    f"{_D}.init_device_mesh": mesh,
-    f"{_D}._tensor.init_device_mesh": mesh,
-    f"{_D}._tensor.device_mesh.init_device_mesh": mesh,
-    f"{_D}.tensor.device_mesh.init_device_mesh": mesh,
-    f"{_D}._tensor.DeviceMesh": mesh,
-    f"{_D}._tensor.device_mesh.DeviceMesh": mesh,
-    f"{_D}.tensor.init_device_mesh": mesh,
-    f"{_D}.device_mesh.DeviceMesh": mesh,
-    f"{_D}.DeviceMesh": mesh,
-    f"{MESH}.__getitem__": mesh_item,
-    f"{MESH}.size": mesh_size,
-    f"{MESH}.get_group": mesh_group,
-    f"{MESH}.get_local_rank": mesh_rank,
-    f"{MESH}.get_rank": get_rank,
-    f"{MESH}.get_coordinate": mesh_rank,
-    f"{MESH}._flatten": mesh_flatten,
-    f"{MESH}._unflatten": mesh_unflatten,
     f"{GROUP}.size": group_size,
     f"{GROUP}.rank": get_rank,
 }

@@ -140,6 +140,8 @@ class Phases:
 
     def collective_phase(self, spot: Spot, node: Event) -> str:
         """A barrier reports nothing: behind the optimizer's step it belongs to that."""
+        if node.data.get("pass"):
+            return str(node.data["pass"])  # what a pipeline hands on
         place = self.by_place(spot)
         return "optimizer" if place == "logging" and node.data.get("collective") == "barrier" else place
 
