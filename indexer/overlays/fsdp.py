@@ -52,7 +52,7 @@ def fully_shard(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Val
     interp.event(
         "wrap", site, author=AUTHOR, wrapper="fully_shard", module=held[0] if held else None, modules=held,
         reshard_after_forward=kwargs.get("reshard_after_forward"), group_value=mesh, parallelism="data",
-        replicated=isinstance(mesh, Opaque) and mesh.attrs.get("ndim") == 2,
+        replicated=has_replicas(mesh, kwargs.get("dp_mesh_dims")),
     )  # fmt: skip
     precision_event(interp, kwargs.get("mp_policy"), site)
     interp.trail.set_item(interp.flags, "sharded", True)
@@ -65,6 +65,13 @@ def fully_shard(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Val
                     interp.trail.set(tensor, "device", "cuda")
                 distributed(interp, tensor, mesh, site)
     return module
+
+
+def has_replicas(mesh: Value, dims: Value) -> bool:
+    """Shards are replicated over a dim of the mesh: the one that is named so, else the first of two."""
+    if dims is not None:
+        return isinstance(dims, Opaque) and dims.attrs.get("replicate") is not None
+    return isinstance(mesh, Opaque) and mesh.attrs.get("ndim") == 2 and (mesh.attrs.get("shape") or (1,))[0] != 1
 
 
 def to_device(interp: Any, held: list[ModuleInstance], offload: Value, site: Any) -> None:
@@ -203,6 +210,8 @@ ENTRIES: dict[str, Any] = {
         "param_dtype reduce_dtype output_dtype cast_forward_inputs"
     ),
     f"{_F}.MixedPrecision": policy("param_dtype reduce_dtype buffer_dtype keep_low_precision_grads"),
+    f"{_F}.DataParallelMeshDims": policy("shard replicate"),
+    f"{_F}._fully_shard.DataParallelMeshDims": policy("shard replicate"),
     f"{_F}.CPUOffloadPolicy": policy("pin_memory"),
     f"{_F}.CPUOffload": policy("offload_params"),
     f"{_F}.wrap.ModuleWrapPolicy": auto_policy,

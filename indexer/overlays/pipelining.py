@@ -21,6 +21,7 @@ from cgx.indexer.interpreter.values import (
     LoopContext,
     ModuleInstance,
     Opaque,
+    Sequence,
     TensorValue,
     Value,
 )
@@ -164,13 +165,14 @@ def step(backward: bool) -> Any:
         rest = dict(kwargs)
         target, losses = rest.pop("target", None), rest.pop("losses", None)
         rest.pop("return_outputs", None)
+        extra = rest.pop("loss_kwargs", None)
         given, named, target = microbatch(interp, count, list(args[1:]), rest, target)
         if trains and any(synced(one.attrs["submod"]) for one in stages):
             interp.event("compute", site, author=AUTHOR, key="grad_sync", value="no_sync", how="with the backward of the last microbatch")
         metadata(interp, stages, row, trains, site)
         loop = LoopNode(site.anchor, site.text, count=count, expr="n_microbatches", target="microbatch", over="range")
         with interp.inside(loop, keep=True), interp.loop(LoopContext("n_microbatches", count, site.anchor)):
-            outputs, found = rounds(interp, schedule, row, stages, (given, named, target), trains, site)
+            outputs, found = rounds(interp, schedule, row, stages, (given, named, target, extra), trains, site)
         if isinstance(losses, ListValue):
             interp.trail.replace(losses.items, [found] * count if found is not None and isinstance(count, int) else [])
         return outputs
@@ -186,16 +188,28 @@ def synced(module: Value) -> bool:
 
 def microbatch(interp: Any, count: Value, args: list[Value], kwargs: dict[str, Value], target: Value) -> tuple[list[Value], dict[str, Value], Value]:
     """The arguments of one microbatch: a part of the batch, or one of those that are given ready."""
-    ready = {name: items_of(kwargs.pop(name)) for name in ("arg_mbs", "kwarg_mbs", "target_mbs") if name in kwargs}
     given = [part(one, count) for one in args]
-    named = {name: part(one, count) for name, one in kwargs.items()}
-    if ready.get("arg_mbs"):
-        first = ready["arg_mbs"][0]  # type: ignore[index]
+    named = {name: part(one, count) for name, one in kwargs.items() if name not in READY}
+    ready = {name: one_of(kwargs[name]) for name in READY if name in kwargs}
+    if (first := ready.get("arg_mbs")) is not None:
         given = items_of(first) or [first]
-    if ready.get("kwarg_mbs"):
-        first = ready["kwarg_mbs"][0]  # type: ignore[index]
-        named = {str(name): one for name, one in first.items.items()} if isinstance(first, DictValue) else {}
-    return given, named, ready["target_mbs"][0] if ready.get("target_mbs") else part(target, count)
+    if isinstance(first := ready.get("kwarg_mbs"), DictValue):
+        named = {str(name): one for name, one in first.items.items()}
+    return given, named, ready["target_mbs"] if ready.get("target_mbs") is not None else part(target, count)
+
+
+READY = ("arg_mbs", "kwarg_mbs", "target_mbs")  # arguments that are lists of microbatches
+
+
+def one_of(value: Value) -> Value:
+    """One of a list, as this rank has it; None where it has none."""
+    if isinstance(value, ByRank):
+        value = value.values[0]
+    if isinstance(value, ListValue):
+        return value.items[0] if value.items else None
+    if isinstance(value, Sequence):
+        return value.element
+    return value[0] if isinstance(value, tuple) and value else None
 
 
 def part(value: Value, count: Value) -> Value:
@@ -209,7 +223,8 @@ def part(value: Value, count: Value) -> Value:
 
 def rounds(interp: Any, schedule: Opaque, row: ScheduleRow, stages: list[Opaque], given: tuple[Any, ...], trains: bool, site: Any) -> tuple[Value, Value]:
     """One microbatch, through all stages of this rank and back: the last stage's output and loss, None on other ranks."""
-    args, named, target = given
+    args, named, target, extra = given
+    told = {str(name): one for name, one in extra.items.items()} if isinstance(extra, DictValue) else {}
     output: Value = None
     loss: Value = None
     for index, one in enumerate(stages):
@@ -222,7 +237,7 @@ def rounds(interp: Any, schedule: Opaque, row: ScheduleRow, stages: list[Opaque]
         if apart[1]:
             move(interp, one, "send", "forward", row, site)
         if first_rank(one.attrs["is_last"]) is True and schedule.attrs.get("_loss_fn") is not None and target is not None:
-            loss = interp.call(schedule.attrs["_loss_fn"], [output, target], {}, site)
+            loss = interp.call(schedule.attrs["_loss_fn"], [output, target], told, site)
     for index, one in reversed(list(enumerate(stages))) if trains else ():
         apart = edges(stages, index, row)
         if apart[1]:
@@ -285,7 +300,7 @@ def metadata(interp: Any, stages: list[Opaque], row: ScheduleRow, trains: bool, 
             apart = edges(stages, index, row)
             for there, collective in ((0, "recv"), (1, "send")):
                 if apart[there]:
-                    move(interp, one, collective, "forward", row, site, blocking=True, async_op=None, what="metadata")
+                    move(interp, one, collective, "forward", row, site, blocking=True, async_op=None, waited_at=None, issued_by="PipelineStage", what="metadata")
 
 
 def nothing(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:

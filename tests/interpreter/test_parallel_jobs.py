@@ -182,3 +182,99 @@ for epoch in range(start, 9):
     assert phases["data"]["kind"] == "repeated"
     places = {(row["phase"], row["direction"]) for row in found["host_device"]["copies"]}
     assert places == {("startup", "H2D"), ("data", "H2D"), ("checkpoint", "D2H")}
+
+
+PIPE = """
+from torch.distributed.pipelining import PipelineStage, ScheduleGPipe, Schedule1F1B, ScheduleInterleaved1F1B, get_schedule_class
+world, rank = int(os.environ["WORLD_SIZE"]), int(os.environ["RANK"])
+dist.init_process_group("nccl")
+device = torch.device(f"cuda:{rank}")
+def stage(index, count):
+    return PipelineStage(Block().to(device), index, count, device)
+def loss(out, target):
+    return (out - target).sum()
+"""
+STEPS = """
+for i in range(5):
+    %s
+    opt.step()
+"""
+
+
+def handed(found: dict[str, Any]) -> list[tuple[Any, ...]]:
+    names = ("collective", "phase", "blocking", "repeat", "ranks")
+    return [tuple(row[name] for name in names) for row in found["device_device"] if row["frequency"]["per"] == "micro-step"]
+
+
+def test_pipeline_stages_hand_on_each_microbatch(tmp_path: Path) -> None:
+    found = rows(tmp_path, PIPE + """
+one = stage(rank, world)
+schedule = ScheduleGPipe(one, n_microbatches=8, loss_fn=loss)
+opt = torch.optim.SGD(one.submod.parameters(), lr=0.1)
+""" + STEPS % "schedule.step(torch.randn(16, 8, device=device), target=torch.randn(16, 8, device=device))")
+    not_first, not_last = "not stage.is_first", "not stage.is_last"
+    assert handed(found) == [
+        ("recv", "forward", True, 1, not_first), ("send", "forward", False, 1, not_last),
+        ("recv", "backward", True, 1, not_last), ("send", "backward", False, 1, not_first)]  # fmt: skip
+    assert {row["parallelism"] for row in found["device_device"]} == {"pipeline"}
+    assert found["compute"]["gradient_accumulation"]["value"] == 8
+    assert [row["count"] for row in found["loops"] if row["unit"] == "micro-step"] == [8]
+    once = [row for row in found["device_device"] if row["frequency"]["per"] == "job"]
+    assert {row["collective"] for row in once} == {"send", "recv"}  # what they send is told once
+
+
+def test_a_rank_of_its_own_line_has_its_own_neighbours(tmp_path: Path) -> None:
+    found = rows(tmp_path, PIPE + """
+one = stage(rank, world)
+schedule = Schedule1F1B(one, n_microbatches=8, loss_fn=loss)
+opt = torch.optim.SGD(one.submod.parameters(), lr=0.1)
+for i in range(5):
+    if rank == 0:
+        schedule.step(torch.randn(16, 8, device=device))
+    else:
+        schedule.step(target=torch.randn(16, 8, device=device))
+    opt.step()
+""")
+    assert [row[:4] for row in handed(found)] == [("send", "forward", True, 1), ("recv", "backward", True, 1)]
+    assert not found["overlap"]
+
+
+def test_several_stages_on_a_rank(tmp_path: Path) -> None:
+    found = rows(tmp_path, PIPE + """
+schedule_class = get_schedule_class("interleaved1f1b")
+mesh = init_device_mesh("cuda", (2, 2), mesh_dim_names=("pp", "dp"))
+place = mesh["pp"].get_local_rank()
+held = [stage(place, 4), stage(place + 2, 4)]
+schedule = schedule_class(held, n_microbatches=4, loss_fn=loss)
+opt = torch.optim.SGD(held[0].submod.parameters(), lr=0.1)
+""" + STEPS % "schedule.step(torch.randn(16, 8, device=device), target=torch.randn(16, 8, device=device))")
+    forward = [(row[0], row[4]) for row in handed(found) if row[1] == "forward"]
+    assert forward == [("recv", "not stage.is_first"), ("send", "all"), ("recv", "all"), ("send", "not stage.is_last")]
+    assert {row["mechanism"] for row in found["overlap"]} == {"async collective"}
+
+
+def test_where_a_rank_stands_in_a_mesh_and_in_its_group(tmp_path: Path) -> None:
+    found = rows(tmp_path, """
+mesh = init_device_mesh("cuda", (2, 2, 2), mesh_dim_names=("pp", "dp", "cp"))
+whole = mesh["dp", "cp"]._flatten("dp_cp")
+if mesh.get_local_rank("dp") == 1:
+    raise RuntimeError("rank 0 stands at 0")
+if mesh["dp_cp"].get_local_rank() == 3:
+    raise RuntimeError("so it does in the flattened dim")
+for ranks in ([0, 1, 2, 3], [4, 5, 6, 7]):
+    group = dist.new_group(ranks)
+    if dist.get_rank() in ranks:
+        own = group
+tail = dist.get_rank(own) == dist.get_world_size(own) - 1
+model = Net().to("cuda")
+opt = torch.optim.SGD(model.parameters(), lr=0.1)
+for i in range(3):
+    model(torch.randn(4, 8, device="cuda")).sum().backward()
+    opt.step()
+    if mesh.get_local_rank("pp") == 0:
+        dist.barrier()
+    if dist.get_rank(own) == 0:
+        dist.all_reduce(torch.ones(1, device="cuda"))
+""", 8)
+    ranks = {row["collective"]: row["ranks"] for row in found["device_device"]}
+    assert ranks == {"barrier": 'mesh.get_local_rank("pp") == 0', "all_reduce": "dist.get_rank(own) == 0"}

@@ -10,6 +10,7 @@ from cgx.indexer.passes.schedule.merge import merged
 from cgx.indexer.passes.schedule.situation import Run
 from cgx.indexer.passes.schedule.tree import Spot
 
+MICROBATCH = "microbatch"  # what a pipeline's schedule goes through, forward and back
 OUTER = ("epoch", "step", "request", "micro-step")  # loops that hold several phases
 
 
@@ -31,7 +32,7 @@ def row(run: Run, spot: Spot, loop: LoopNode) -> dict[str, Any]:
         "unit": unit_name(run, spot, loop),
         "count": loop_count(loop) if not loop.iterations else len(loop.iterations),
         "expr": loop.expr,
-        "inside": None if run.step.unit(loop) in OUTER else run.phases.of(spot),
+        "inside": None if run.step.unit(loop) in OUTER or loop.target == MICROBATCH else run.phases.of(spot),
         "code_anchor": str(loop.anchor),
     }
     return {key: value for key, value in found.items() if value is not None or key == "count"}
@@ -42,6 +43,8 @@ def unit_name(run: Run, spot: Spot, loop: LoopNode) -> str:
     known = run.step.unit(loop)
     if known:
         return known
+    if loop.target == MICROBATCH:
+        return MICROBATCH
     phase = run.phases.of(spot)
     direct = any(
         isinstance(other.node, ModuleCall) and other.outer_loops() and other.outer_loops()[-1] is loop for other in run.spots if other.holds(loop)
