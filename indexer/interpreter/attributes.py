@@ -6,7 +6,7 @@ import ast
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from cgx.indexer.interpreter import operators
+from cgx.indexer.interpreter import batches, operators
 from cgx.indexer.interpreter.memo import read_value
 from cgx.indexer.interpreter.scopes import Site
 from cgx.indexer.interpreter.stdlib.array_values import scalar_member
@@ -64,6 +64,8 @@ def _several(interp: Interp, owner: Value, name: str, site: Site) -> Value:
 
 
 def _unknown(interp: Interp, owner: Unknown, name: str, site: Site) -> Value:
+    if batches.is_batch(owner) and (found := batches.attribute(interp, owner, name, site)) is not MISSING:
+        return found
     return Unknown(site.text, owner.reason, owner.anchor or site.anchor, settle=owner.settle or ("--set", owner.name))
 
 
@@ -550,6 +552,8 @@ def set_attribute(interp: Interp, owner: Value, name: str, value: Value, site: S
             interp.trail.set(owner, name, value.name if isinstance(value, DType) else value)
         elif name == "data" and isinstance(value, TensorValue):
             interp.trail.set(owner, "shape", value.shape)
+            if value.device is not None and value.device != owner.device:
+                interp.trail.set(owner, "device", value.device)
         else:
             interp.trail.set_item(owner.attrs, name, value)
     elif isinstance(owner, (FunctionValue | Native, Sequence)):

@@ -489,6 +489,8 @@ class Conversion:
             return qname == hint or (hint == "bool" and qname == "int") if "." not in qname else False
         if hint == "tensor":
             return qname in TENSOR_NAMES
+        if hint == "number":  # which kind of number is open
+            return None if qname in ("int", "float", "bool") else False
         return None
 
     def _external_is(self: Any, value: External, qname: str) -> bool | None:

@@ -406,10 +406,10 @@ def formattedvalue(interp: Interp, node: ast.FormattedValue, frame: Frame) -> Va
     value = interp.eval(node.value, frame)
     site = Site(node.value, frame)
     spec = interp.eval(node.format_spec, frame) if node.format_spec is not None else ""
-    return operators.lift(interp, (value, spec), lambda v, s: _format(interp, v, s, node.conversion, site))
+    return operators.lift(interp, (value, spec), lambda v, s: shown(interp, v, s, node.conversion, site))
 
 
-def _format(interp: Interp, value: Value, spec: Value, conversion: int, site: Site) -> Value:
+def shown(interp: Interp, value: Value, spec: Value, conversion: int, site: Site) -> Value:
     if isinstance(value, TensorValue):
         interp.transfer("print", value, site)
         return interp.unknown(site.text, "data", site, "str")

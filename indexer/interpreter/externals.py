@@ -517,7 +517,7 @@ class Externals:
         numpy = bool(inputs) and all(value.library == "numpy" for value in inputs)
         if row is None:
             return self._unknown_op(qname, inputs, site)
-        made = row.kind == "factory" and not qname.startswith("torch.Tensor.")  # torch.tensor(array) is a tensor
+        made = (row.kind == "factory" or row.signature == "*data") and not qname.startswith("torch.Tensor.")  # torch.tensor(array) is a tensor
         numpy &= not made
         if row.opaque and not inputs:
             return Unknown(site.text, "unmodelled", site.anchor)  # a query of an extension, or its loading: no op on tensors
@@ -609,7 +609,17 @@ class Externals:
 
         transfer.sync(self, kind, tensor, site)
 
+    def index_copy(self: Any, index: TensorValue, device: str, site: Site) -> None:
+        """A host index into a device tensor goes there first."""
+        from cgx.indexer.overlays import transfer
 
+        transfer.index_copy(self, index, device, site)
+
+    def element_copy(self: Any, owner: TensorValue, value: TensorValue, site: Site) -> None:
+        """A tensor written into a part of one that lies on the other side."""
+        from cgx.indexer.overlays import transfer
+
+        transfer.copy(self, value, owner.device, False, site, what=site.text)
 
 
 def _share_device(inputs: list[TensorValue], result: Value) -> None:

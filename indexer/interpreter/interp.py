@@ -251,7 +251,7 @@ class Interp(Recorder, Recovery, Externals, Conversion, Guards, ModuleCalls, Giv
                 inner = element.value if isinstance(element, ast.Starred) else element
                 text = frame.code.text(inner)
                 settle = ("--set", text)
-                hint = "tensor" if getattr(value, "hint", "") == "tensor" else ""
+                hint = value.hint if getattr(value, "hint", "") in ("tensor", "batch", "pinned batch") else ""
                 self.assign(inner, Unknown(text, reason, getattr(value, "anchor", None) or frame.anchor(target), hint, settle), frame)
                 del index
             return

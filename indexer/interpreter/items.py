@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from cgx.indexer.interpreter import operators
+from cgx.indexer.interpreter import batches, operators
 from cgx.indexer.interpreter.joins import join
 from cgx.indexer.interpreter.scopes import Site
 from cgx.indexer.interpreter.values import (
@@ -69,6 +69,8 @@ def get_item(interp: Interp, owner: Value, key: Value, site: Site) -> Value:
         meta = owner.metaclass.lookup("__getitem__") if isinstance(owner.metaclass, ClassValue) else MISSING
         return interp.call(meta, [owner, key], {}, site) if meta is not MISSING else owner
     if isinstance(owner, External):
+        if owner.tail == "__dict__" and isinstance(key, str):  # a module's names
+            return interp.external(f"{owner.qname.removesuffix('__dict__')}{key}", site)
         found = interp.external_item(owner, key, site)
         return owner if found is MISSING else found
     if isinstance(owner, FunctionValue):
@@ -78,16 +80,28 @@ def get_item(interp: Interp, owner: Value, key: Value, site: Site) -> Value:
         return interp.unknown(site.text, "unmodelled", site) if found is NotImplemented else found
     if owner is None:
         return interp.raise_("TypeError", "'NoneType' object is not subscriptable", site)
+    if batches.is_batch(owner):
+        return batches.part_of(owner, site)
     return operators.derived(interp, (owner,), site)
 
 
 def _from_tensor(interp: Interp, owner: TensorValue, key: Value, site: Site) -> Value:
     """A tensor's subscript. ``x[i : i + n]`` has n rows, also where neither i nor the size of x is known."""
     exact = operators.sized(key)
+    indices_moved(interp, owner, exact, site)
     result = interp.op("operator.getitem", [owner, exact], {}, site)
     if exact is not key and isinstance(exact, slice) and isinstance(result, TensorValue) and result.shape and result.shape[0] is None:
         result.shape = (exact.stop, *result.shape[1:])
     return result
+
+
+def indices_moved(interp: Interp, owner: TensorValue, key: Value, site: Site) -> None:
+    """An index that lies on the host is copied to a device tensor before it is looked up there."""
+    if owner.device in ("cpu", "meta", None) or owner.library != "torch":
+        return
+    for one in key if isinstance(key, tuple) else (key,):
+        if isinstance(one, TensorValue) and one.device == "cpu" and (one.shape is None or one.shape != ()):
+            interp.index_copy(one, owner.device, site)
 
 
 def _plain_slice(key: slice) -> bool:
@@ -161,6 +175,9 @@ def set_item(interp: Interp, owner: Value, key: Value, value: Value, site: Site)
     if isinstance(owner, ByRank | Alternatives):
         return
     if isinstance(owner, TensorValue):
+        indices_moved(interp, owner, key, site)
+        if isinstance(value, TensorValue) and owner.device is not None and value.shape != ():
+            interp.element_copy(owner, value, site)
         interp.op("operator.setitem", [owner, key, value], {}, site)
     elif isinstance(owner, ListValue):
         interp.trail.touch(owner)

@@ -77,6 +77,8 @@ def join(one: Value, other: Value, condition: str, anchor: Anchor | None = None,
         return one
     if isinstance(one, TensorValue) and isinstance(other, TensorValue) and not (one.parameter and other.parameter):
         return join_tensors(one, other)
+    if isinstance(one, Device) and isinstance(other, Device) and one.type == other.type:
+        return Device(one.type, one.index if same(one.index, other.index) else None)  # of that kind, whichever
     if isinstance(one, tuple) and isinstance(other, tuple) and len(one) == len(other):
         return tuple(join(a, b, condition, anchor, name) for a, b in zip(one, other))
     if isinstance(one, Opaque) and isinstance(other, Opaque) and one.qname == other.qname and not one.attrs:

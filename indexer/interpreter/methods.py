@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from cgx.indexer.interpreter.joins import same
+from cgx.indexer.interpreter.text_format import formatted
 from cgx.indexer.interpreter.values import (
     MISSING,
     DictValue,
@@ -449,8 +450,12 @@ def _plain(interp: Interp, site: Site, args: list[Value], kwargs: dict[str, Valu
     plain_args = [interp.plain(arg) for arg in args[1:]]
     plain_kwargs = {key: interp.plain(value) for key, value in kwargs.items()}
     if any(interp.not_plain(value) for value in [*plain_args, *plain_kwargs.values()]):
+        if name == "format" and isinstance(owner, str):
+            from cgx.indexer.interpreter.expressions import shown  # it imports this module
+
+            return formatted(interp, site, owner, args[1:], kwargs, shown)
         for arg in [*args[1:], *kwargs.values()]:
-            if isinstance(arg, TensorValue) and name in ("format", "join"):
+            if isinstance(arg, TensorValue) and name == "join":
                 interp.transfer("print", arg, site)
         unknown = next((a for a in [*args[1:], *kwargs.values()] if isinstance(a, Unknown)), None)
         if unknown is not None:

@@ -142,6 +142,8 @@ def binary(interp: Interp, kind: type[ast.operator], left: Value, right: Value, 
         return Opaque(UNION, {"__args__": (*_union_parts(left), *_union_parts(right))}, site.anchor)
     if name == "or" and all(isinstance(v, ClassValue | External | type(None) | Unknown) or _is_union(v) for v in (left, right)):
         return Unknown(site.text, "unsupported", site.anchor, hint="union")
+    if name == "mod" and right == 1 and isinstance(right, int) and isinstance(left, Unknown) and left.hint == "int":
+        return 0
     result = derived(interp, (left, right), site, number_hint(name, left, right))
     result.offset = offset_of(name, left, right)
     return result
@@ -432,7 +434,7 @@ def identical(interp: Interp, left: Value, right: Value, site: Site) -> Value:
         if left is right:
             return True
         unknown = left if isinstance(left, Unknown) else right
-        if (left is None or right is None) and unknown.hint in ("tensor", "module", "int", "float", "str", "bool", "callable"):
+        if (left is None or right is None) and unknown.hint in ("tensor", "module", "int", "float", "str", "bool", "callable", "number"):
             return False
         return derived(interp, (left, right), site, "bool")
     if left is right:

@@ -118,10 +118,12 @@ def undecided(interp: Interp, node: ast.If, test: Value, frame: Frame) -> Signal
     in_period = holds_in_period(node.test)
     rounds = first_rounds(interp, test, text)
     outcomes: list[tuple[str, Value, dict[Any, Change], Raised | None]] = []
+    sides: list[BranchNode] = []
     for body, holds in ((node.body, True), (node.orelse, False)):
         ranks = interp.ranks_within(node.test, frame) if holds else None
         branch = BranchNode(anchor, text if holds else f"not ({text})", period=period if holds is in_period else None, ranks=ranks)
         branch.first, branch.later, branch.test = rounds.get(holds), rounds.get(not holds), test
+        sides.append(branch)
         interp.trail.begin()
         error: Raised | None = None
         signal: Signal = None
@@ -142,6 +144,7 @@ def undecided(interp: Interp, node: ast.If, test: Value, frame: Frame) -> Signal
         assert one_error is not None
         raise one_error
     if one == "raise" or two == "raise":
+        sides[0 if one == "raise" else 1].aborts = True
         kept, result, changes = (two, two_result, two_changes) if one == "raise" else (one, one_result, one_changes)
         interp.trail.apply(changes)
         frame.result = result

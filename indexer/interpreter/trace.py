@@ -106,6 +106,7 @@ class BranchNode(Node):
     first: Anchor | None = None
     later: Anchor | None = None
     test: Any = None  # the value that was not known, where it decides the branch
+    aborts: bool = False  # it ends in an exception, and the job goes on where the condition does not hold
 
 
 @dataclass(eq=False, slots=True)

@@ -204,10 +204,8 @@ class OpRow:
         """The result, or a tensor of unknown shape (queries: Unknown) where the rule cannot tell it. Never raises."""
         try:
             return self.apply(args, kwargs, defaults)
-        except Undetermined:
-            return self._fallback(args, kwargs)
-        except Exception:  # odd input is the analysed program's fault, and not knowing is a value
-            return self._fallback(args, kwargs)
+        except Exception:  # Undetermined, or odd input: that is the analysed program's fault, and not knowing is a value
+            return self._fallback(args, kwargs, defaults)
 
     def steps(self, args: Sequence[Value], kwargs: Mapping[str, Value]) -> list[Step] | None:
         """The ops that a library function runs in turn; None where it counts as one op of its own name."""
@@ -227,11 +225,27 @@ class OpRow:
         except Exception:
             return self.sync
 
-    def _fallback(self, args: Sequence[Value], kwargs: Mapping[str, Value]) -> Value:
+    def _fallback(self, args: Sequence[Value], kwargs: Mapping[str, Value], defaults: Defaults) -> Value:
         if self.kind == "query":
             return Unknown(self.name, "unmodelled")
+        if self.kind == "factory" and (made := self._made(args, kwargs, defaults)) is not None:
+            return made
         devices = {t.device for t in Call(self, dict(kwargs), list(args), DEFAULTS).tensors()}
         return TensorValue(device=devices.pop() if len(devices) == 1 else None)
+
+
+    def _made(self, args: Sequence[Value], kwargs: Mapping[str, Value], defaults: Defaults) -> TensorValue | None:
+        """A new tensor of unknown shape: where it lies is known even so. None where it may lie where its data does."""
+        from cgx.indexer.ops.tensors import device_argument  # it imports this module
+
+        try:
+            call = self.bind(args, kwargs, defaults)
+        except Exception:
+            return None
+        if not call.given("device") and any(name in call.bound for name in ("data", "input", "self", "obj", "ndarray")):
+            return None
+        device = device_argument(call, defaults.device)
+        return TensorValue(device=device, pinned=call.get("pin_memory") is True if device == "cpu" else None)
 
 
 HOMES: dict[str, str] = {

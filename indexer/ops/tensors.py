@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from cgx.indexer.interpreter.values import Device, TensorValue, Unknown, Value
+from cgx.indexer.interpreter.values import Alternatives, ByRank, Device, TensorValue, Unknown, Value
 from cgx.indexer.ops.constants import flat, is_static
 from cgx.indexer.ops.dims import Dim
 from cgx.indexer.ops.dtypes import kind, result_type, scalar_kind, short_name
@@ -142,6 +142,11 @@ def device_name(value: Value) -> str | None:
         return value.partition(":")[0] or None
     if isinstance(value, int) and not isinstance(value, bool):
         return "cuda"
+    if isinstance(value, ByRank | Alternatives):
+        kinds = {device_name(item) for item in (value.values if isinstance(value, ByRank) else [one for _, one in value.options])}
+        return kinds.pop() if len(kinds) == 1 else None
+    if isinstance(value, Unknown) and value.hint == "int":
+        return "cuda"  # an index, whichever
     return None
 
 

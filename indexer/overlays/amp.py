@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from cgx.indexer.interpreter.values import Opaque, Value
+from cgx.indexer.interpreter.values import DictValue, Opaque, Value
 from cgx.indexer.overlays.arguments import bind, flag
 
 SCALER = "torch.amp.GradScaler"
@@ -64,7 +64,11 @@ def is_enabled(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Valu
 
 
 def state_dict(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
-    return Opaque("torch.amp.GradScaler.state_dict", {}, site.anchor)
+    """Empty where disabled; else the scale is read from the device for it."""
+    enabled = flag(args[0].attrs.get("enabled"), True)
+    if enabled is False:
+        return DictValue({})
+    return DictValue({"scale": get_scale(interp, site, args, kwargs)}, open=True)
 
 
 def matmul_precision(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from cgx.indexer.interpreter.values import (
+    Alternatives,
     ByRank,
     Device,
     DictValue,
@@ -60,8 +61,8 @@ def plain(value: Value) -> Any:
 
 def device_type(value: Value) -> str | None:
     """``cpu``, ``cuda``, ``meta``, ...; an int is a cuda index; None where it cannot be told or is no device."""
-    if isinstance(value, ByRank):
-        kinds = {device_type(item) for item in value.values}
+    if isinstance(value, ByRank | Alternatives):
+        kinds = {device_type(item) for item in choices(value)}
         return kinds.pop() if len(kinds) == 1 else None
     if isinstance(value, Device):
         return value.type
@@ -74,10 +75,14 @@ def device_type(value: Value) -> str | None:
     return None
 
 
+def choices(value: ByRank | Alternatives) -> list[Value]:
+    return list(value.values) if isinstance(value, ByRank) else [option for _, option in value.options]
+
+
 def is_device(value: Value) -> bool:
     """A value that stands for a device: an object, or text such as ``cuda:0``."""
-    if isinstance(value, ByRank):
-        return all(is_device(item) for item in value.values)
+    if isinstance(value, ByRank | Alternatives):
+        return all(is_device(item) or (isinstance(item, int) and not isinstance(item, bool)) for item in choices(value))
     if isinstance(value, Unknown) and value.hint == "int":
         return True
     return isinstance(value, Device) or (isinstance(value, str) and value.partition(":")[0] in DEVICES)

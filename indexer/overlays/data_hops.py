@@ -73,6 +73,8 @@ def dataset_hops(dataset: Value, fallback: Anchor | None) -> list[dict[str, Any]
         chosen = dataset.attrs.get("transform")
         if isinstance(chosen, Opaque):
             rows.append({"hop": "transform", "by": chosen.qname, "anchor": chosen.anchor or dataset.anchor or fallback})
+        elif isinstance(chosen, Instance):
+            rows.append({"hop": "transform", "by": chosen.cls.qname, "anchor": chosen.constructed_at or dataset.anchor or fallback})
         elif chosen is not None:
             rows.append(
                 {

@@ -13,7 +13,7 @@ from cgx.indexer.interpreter.trace import Event, ScopeNode
 from cgx.indexer.interpreter.values import MISSING, Instance, ListValue, Native, Opaque, Sequence, Unknown, Value
 from cgx.indexer.overlays.arguments import bind, flag, items_of
 from cgx.indexer.overlays.data_hops import dataset_hops, events_inside, function_anchor
-from cgx.indexer.overlays.data_values import collated, pinned
+from cgx.indexer.overlays.data_values import collated, fresh, pinned
 
 AUTHOR = "overlays.data_loader"
 LOADER = "torch.utils.data.DataLoader"
@@ -241,7 +241,7 @@ def advance(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value])
     if loader.attrs.get("cgx.on_batch") is not None:
         interp.call(loader.attrs["cgx.on_batch"], [], {}, site)
     with interp.inside(fetch_event(loader, site), keep=True):
-        return delivered(interp, loader, found.element, site)
+        return delivered(interp, loader, fresh(found.element), site)
 
 
 ENTRIES: dict[str, Any] = {

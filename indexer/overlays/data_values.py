@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any
 
+from cgx.indexer.interpreter.batches import BATCH, PINNED
 from cgx.indexer.interpreter.values import DictValue, ListValue, TensorValue, Unknown, Value
 
 
@@ -40,7 +42,9 @@ def collated_unknown(element: Unknown, size: Any) -> Value:
         return TensorValue((size,), "float64", "cpu", pinned=False)
     if element.hint == "tensor":
         return TensorValue(None, None, "cpu", pinned=False)
-    return element
+    if element.hint:
+        return element
+    return Unknown(element.name, element.reason, element.anchor, BATCH, element.settle)
 
 
 def pinned(value: Value) -> Value:
@@ -48,6 +52,8 @@ def pinned(value: Value) -> Value:
     if isinstance(value, TensorValue):
         if value.device in ("cpu", None) and value.library == "torch":
             value.pinned, value.device = True, "cpu"
+    elif isinstance(value, Unknown):
+        value.hint = PINNED if value.hint == BATCH else value.hint  # it was made for this batch
     elif isinstance(value, tuple):
         for one in value:
             pinned(one)
@@ -57,4 +63,15 @@ def pinned(value: Value) -> Value:
     elif isinstance(value, DictValue):
         for one in value.items.values():
             pinned(one)
+    return value
+
+
+def fresh(value: Value) -> Value:
+    """The batch of another round: containers of its own, so that what one round writes into its batch is not in the next."""
+    if isinstance(value, tuple):
+        return tuple(fresh(one) for one in value)
+    if isinstance(value, ListValue):
+        return dataclasses.replace(value, items=[fresh(one) for one in value.items])
+    if isinstance(value, DictValue):
+        return dataclasses.replace(value, items={key: fresh(one) for key, one in value.items.items()})
     return value

@@ -19,7 +19,7 @@ def from_data(qname: str) -> Any:
         if isinstance(data, TensorValue) and data.library == "numpy" and isinstance(result, TensorValue):
             target = device_type(kwargs.get("device")) or "cpu"
             result = dataclasses.replace(result, library="torch", device=target, pinned=None if target != "cpu" else False)
-            factory_copy(interp, result, data, site)
+            factory_copy(interp, result, data, site, batch=data.shape != ())
             return result
         if isinstance(data, TensorValue):
             if isinstance(result, TensorValue) and result.device != data.device and "device" in kwargs:

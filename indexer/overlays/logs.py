@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from cgx.indexer.interpreter.values import Opaque, Value
+from cgx.indexer.interpreter.values import Instance, ModuleInstance, Opaque, Value
 from cgx.indexer.overlays.arguments import tensors_in
 from cgx.indexer.overlays.transfer import on_device, sync
 
@@ -19,6 +19,8 @@ def logged(kind: str) -> Any:
     def call(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
         values = [*args, *kwargs.values()]
         for value in values:
+            if kind == "print" and isinstance(value, Instance) and not isinstance(value, ModuleInstance):
+                interp.to_text(value, site)  # its own text may read tensors
             for tensor in tensors_in(value) if not isinstance(value, Opaque) else []:
                 if on_device(tensor):
                     sync(interp, kind, tensor, site)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from cgx.indexer.interpreter.trace import BranchNode
-from cgx.indexer.interpreter.values import DictValue, ListValue, Opaque, Sequence, TensorValue, Value
+from cgx.indexer.interpreter.values import DictValue, ListValue, Opaque, Sequence, TensorValue, Unknown, Value
 from cgx.indexer.overlays.arguments import bind, flag, number, plain
 
 AUTHOR = "overlays.optimizers"
@@ -82,6 +82,7 @@ def param_groups(
     """The optimizer's groups as torch builds them, and the parameter tensors that are known."""
     listed = interp.iterate(params, site)
     items = listed if isinstance(listed, list) else [listed.element] if isinstance(listed, Sequence) else []
+    items = [item for item in items if not isinstance(item, Unknown)] if isinstance(params, Unknown) else items
     groups: list[DictValue] = [item for item in items if isinstance(item, DictValue)]
     if not groups:
         held = ListValue(list(items), open=not isinstance(listed, list))
@@ -159,7 +160,7 @@ def constructor(row: OptimizerRow) -> Any:
         name = f"{row.qname}({how})" if how == "fused" else row.qname
         options = {key: plain(value) for key, value in bound.items() if key != "params" and plain(value) is not None}
         event = interp.event("compute", site, author=AUTHOR, key="optimizer", value=name, implementation=how,
-                             groups=len(groups.items), **{f"option_{key}": value for key, value in options.items()})  # fmt: skip
+                             groups=None if isinstance(bound.get("params"), Unknown) else len(groups.items), **{f"option_{key}": value for key, value in options.items()})  # fmt: skip
         attrs: dict[str, Value] = {
             "param_groups": groups,
             "defaults": DictValue(dict(defaults)),

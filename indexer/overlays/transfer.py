@@ -294,12 +294,21 @@ def module_cast(name: str, target: str | None = None, dtype: str | None = None) 
     return cast
 
 
-def factory_copy(interp: Any, result: Value, source: Value, site: Any, what: str = "", pinned: bool = False) -> None:
-    """``torch.tensor(host data, device=cuda)``: the list is packed on the host and copied, pageable, while the host waits."""
+def factory_copy(interp: Any, result: Value, source: Value, site: Any, what: str = "", pinned: bool = False, batch: bool = False) -> None:
+    """``torch.tensor(host data, device=cuda)``: the list is packed on the host and copied, pageable, while the host waits.
+
+    ``batch``: the data is an array, not numbers of the job's own.
+    """
     if not on_device(result) or on_device(source) or tensor_bytes(result) == 0:
         return
     interp.event("copy", site, author=AUTHOR, direction="H2D", what=what or site.text, source="pinned" if pinned else "pageable", non_blocking=False,
-                 blocks_host=True, bytes=tensor_bytes(result), tensor=result, sync_kind="other", factory=True)  # fmt: skip
+                 blocks_host=True, bytes=tensor_bytes(result), tensor=result, sync_kind="other", factory=not batch)  # fmt: skip
+
+
+def index_copy(interp: Any, index: TensorValue, device: str, site: Any) -> None:
+    """``device_tensor[host_index]``: the index is made a tensor there, from pageable memory, while the host waits."""
+    interp.event("copy", site, author=AUTHOR, direction="H2D", what=f"index of {site.text}", source="pageable", non_blocking=False, blocks_host=True,
+                 bytes=tensor_bytes(index), tensor=index, sync_kind="other", factory=True, index=True)  # fmt: skip
 
 
 ENTRIES: dict[str, Any] = {

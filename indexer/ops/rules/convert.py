@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from cgx.indexer.interpreter.values import Device, DType, Sequence, TensorValue, Unknown, Value
+from cgx.indexer.interpreter.values import Alternatives, ByRank, Device, DType, Sequence, TensorValue, Unknown, Value
 from cgx.indexer.ops.constants import flat, mapped
 from cgx.indexer.ops.dtypes import kind, short_name
 from cgx.indexer.ops.rows import Call, Rule
@@ -28,7 +28,7 @@ def to(call: Call) -> Value:
             dtype, device = value.dtype, value.device
         elif isinstance(value, DType) or value in (int, float, bool):
             dtype = short_name(value)
-        elif isinstance(value, Device | str | int):
+        elif isinstance(value, Device | str | int | ByRank | Alternatives) or (isinstance(value, Unknown) and value.hint == "int"):
             device = device_name(value)
         else:  # either of the two
             dtype = base.dtype if _means_device(value) else None
@@ -120,7 +120,7 @@ def item(call: Call) -> Value:
     if base.const is not None and len(flat(base.const)) == 1:
         return flat(base.const)[0]
     hints = {"bool": "bool", "int": "int", "float": "float"}
-    return Unknown(base.name or "item", "data", base.anchor, hint=hints.get(kind(base.dtype) or "", ""))
+    return Unknown(base.name or "item", "data", base.anchor, hint=hints.get(kind(base.dtype) or "", "number"))
 
 
 def tolist(call: Call) -> Value:

@@ -11,6 +11,7 @@ from cgx.indexer.passes.schedule.tree import Spot
 from cgx.indexer.passes.schedule.wrapped_collectives import wrapper_rows
 
 FIELDS = ("collective", "parallelism", "group", "blocking", "async_op", "issued_by", "waited_at", "bytes")
+REPLICATING = frozenset({"DistributedDataParallel", "FullyShardedDataParallel", "fully_shard"})
 
 
 def collective_rows(run: Run) -> list[dict[str, Any]]:
@@ -26,7 +27,7 @@ def collective_rows(run: Run) -> list[dict[str, Any]]:
 def explicit_row(run: Run, spot: Spot) -> dict[str, Any]:
     data = dict(data_of(spot))
     if data.get("parallelism") is None:
-        data["parallelism"] = purpose_of_place(spot, data)
+        data["parallelism"] = purpose_of_place(run, spot, data)
     if data.get("async_op"):
         data["blocking"] = not overlaps(spot, data)
     row: dict[str, Any] = {}
@@ -44,11 +45,20 @@ def explicit_row(run: Run, spot: Spot) -> dict[str, Any]:
     return row
 
 
-def purpose_of_place(spot: Spot, data: dict[str, Any]) -> str | None:
-    """The default group: inside a model's forward activations move (tensor), elsewhere gradients, metrics or control (data)."""
+def purpose_of_place(run: Run, spot: Spot, data: dict[str, Any]) -> str | None:
+    """The default group: inside a model's forward activations move (tensor), elsewhere gradients, metrics or control (data).
+
+    Where the model is replicated or sharded over that group, its ranks hold other samples in the forward too.
+    """
     if not data.get("default_group"):
         return None
-    return "tensor" if spot.modules else "data"
+    return "tensor" if spot.modules and not replicated(run) else "data"
+
+
+def replicated(run: Run) -> bool:
+    """Some module is wrapped for data parallelism, and none for tensor parallelism."""
+    kinds = {data_of(spot).get("wrapper") for spot in run.events("wrap")}
+    return bool(kinds & REPLICATING) and "parallelize_module" not in kinds
 
 
 def overlaps(spot: Spot, data: dict[str, Any]) -> bool:

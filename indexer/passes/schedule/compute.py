@@ -15,7 +15,7 @@ from cgx.indexer.passes.schedule.step import is_model
 from cgx.indexer.passes.schedule.tree import ATTENTION, Spot
 
 Rows = list[dict[str, Any]]
-INTERNAL = frozenset({"key", "target", "loss", "optimizer", "module", "known", "anchor_at", "graph"})
+INTERNAL = frozenset({"key", "at", "target", "loss", "optimizer", "module", "known", "anchor_at", "graph"})
 CLASS = re.compile(r"\.[A-Z]\w*$")  # an object of a library that is not there: a module, no kernel
 PLAIN = (bool, int, float, str, list, dict, tuple)
 
@@ -79,9 +79,11 @@ def forward_rows(run: Run) -> Rows:
         phase = run.phases.of(spot)
         if phase == "startup":
             continue
-        anchor = node.called_from or node.anchor
-        row: dict[str, Any] = {"value": f"{node.module.cls.name}.forward", "phase": phase, "call": node.text or None}
-        row["code_anchor"] = str(anchor)
+        method = run.model_method(spot)
+        own = method is None or method.symbol.rpartition(".")[0] in {getattr(cls, "qname", "") for cls in node.module.cls.mro}
+        name = f"{node.module.cls.name}.forward" if own or method is None else ".".join(method.symbol.split(".")[-2:])
+        row: dict[str, Any] = {"value": name, "phase": phase, "call": (node if method is None else method).text or None}
+        row["code_anchor"] = str(run.forward_site(spot))
         rows.append({key: value for key, value in row.items() if value is not None})
     return rows + event_rows("forward")(run)
 
@@ -169,7 +171,7 @@ KEYS: tuple[tuple[str, Callable[[Run], Rows]], ...] = (
     ("grad_scaler", event_rows("grad_scaler")),
     ("precision", precision_rows),
     ("zero_grad", event_rows("zero_grad")),
-    ("lr_schedule", event_rows("lr_schedule")),
+    ("lr_schedule", in_step_rows("lr_schedule")),
     ("ema", event_rows("ema")),
     ("no_grad", scope_rows("torch.no_grad")),
     ("inference_mode", scope_rows("torch.inference_mode")),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from cgx.indexer.interpreter.trace import LoopNode
@@ -12,6 +13,7 @@ from cgx.indexer.passes.schedule.situation import Run, data_of
 from cgx.indexer.passes.schedule.stepped import HostCall
 from cgx.indexer.passes.schedule.tree import Spot, heads
 
+MADE = re.compile(r"(torch|th)\.(zeros|ones|empty|full|eye|arange|linspace|rand\w*|[Tt]ensor)\w*\(")
 FIELDS = ("hop", "by", "workers", "asynchronous", "blocks_step")
 
 
@@ -64,6 +66,8 @@ def is_batch(run: Run, spot: Spot) -> bool:
     """A copy of data, not of a metric or of state: a trainer's batches are moved, requests may be built on the spot."""
     if data_of(spot).get("factory") and (run.step.kind == "training" or run.phases.of(spot) != "data"):
         return False
+    if run.step.kind == "training" and run.phases.of(spot) == "startup" and MADE.match(str(data_of(spot).get("what"))):
+        return False  # a buffer, made before the first step
     return run.phases.of(spot) in ("data", "evaluation", "startup", "prefill", "decode", "sample") and not spot.in_module
 
 

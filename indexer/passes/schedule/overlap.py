@@ -66,8 +66,7 @@ def next_model_call(run: Run, spot: Spot) -> str | None:
     """Where the copied data is used: the next call of the model, round the loop if need be."""
     calls = [one for one in run.step.forwards if isinstance(one.node, ModuleCall)]
     later = [one for one in calls if one.order > spot.order] or calls
-    node = later[0].node if later else None
-    return str(node.called_from) if isinstance(node, ModuleCall) and node.called_from else None
+    return str(run.forward_site(later[0])) if later else None
 
 
 def wrappers(run: Run) -> list[tuple[int, dict[str, Any]]]:

@@ -45,6 +45,8 @@ class Phases:
         self.read_lines = {(spot.anchor.path, spot.anchor.line) for spot in events(found, "sync") if spot.node.data.get("reads")}  # type: ignore[attr-defined]
         self.in_token_loop = step.micro
         self.loop_order = min((spot.order for spot in found if spot.node is step.micro), default=0)
+        entry = step.entry_node if step.entry_node is not None else step.loop
+        self.losses = {id(one) for spot in step.forwards for one in spot.below(entry) if isinstance(one, CallNode)}
 
     def of(self, spot: Spot) -> str:
         known = self.regions.phase(spot)
@@ -131,6 +133,8 @@ class Phases:
         if node.kind == "log":
             return "logging"
         if node.kind == "copy" and node.data.get("direction") == "H2D":
+            if node.data.get("index") or self.beside_model(spot, node):
+                return self.by_place(spot)
             return "logging" if spot.order > self.optimizer_end and (self.late(spot) or self.made_here(node)) else "data"
         if node.kind == "sync":
             return self.sync_phase(spot, node)
@@ -144,6 +148,12 @@ class Phases:
             return str(node.data["pass"])  # what a pipeline hands on
         place = self.by_place(spot)
         return "optimizer" if place == "logging" and node.data.get("collective") == "barrier" else place
+
+    def beside_model(self, spot: Spot, node: Event) -> bool:
+        """After the forward, in a function that runs it: tables and constants of the loss go to the device, no batch (that is pinned)."""
+        if spot.order < self.forward_start or node.data.get("source") == "pinned":
+            return False
+        return any(id(one) in self.losses for one in spot.path)
 
     def late(self, spot: Spot) -> bool:
         """After the optimizer's step under a period or guard: part of what is reported."""

@@ -56,7 +56,7 @@ def add_first_round(run: Run, rows: list[tuple[int, dict[str, Any]]]) -> None:
 
 def split(run: Run, name: str, found: list[Spot]) -> list[list[Spot]]:
     """Logging and evaluation of different periods are phases of their own."""
-    if name not in ("logging", "evaluation"):
+    if name not in ("logging", "evaluation") and not (name == "data" and run.regions.rollout):
         return [found]
     lead = {id(spot) for spot in leaders(run, name, found)}
     groups: dict[Any, list[Spot]] = {}
@@ -88,13 +88,14 @@ def telling(run: Run, groups: dict[Any, list[Spot]], loose: list[Spot]) -> dict[
         if isinstance(spot.node, Event) and spot.node.data.get("reads"):
             frequency = frequency_of(spot, run.step)
             rates.add((frequency.get("per"), frequency.get("every")))
-    return {key: part for key, part in groups.items() if key in rates}
+    each_step = bool(rates & {("step", None), ("step", 1)})  # what is shown every so many steps was read in each of them
+    return {key: part for key, part in groups.items() if key in rates or (each_step and key[0] == "step")}
 
 
 def counts(spot: Spot) -> bool:
     """Nodes that make a phase: model calls and events, not loops, scopes or streams."""
     node = spot.node
-    if spot.in_worker:
+    if spot.in_worker or (spot.aborted and isinstance(node, Event) and node.kind == "log"):
         return False
     if isinstance(node, ModuleCall):
         return is_model(node.module)
@@ -141,8 +142,10 @@ def make_row(run: Run, name: str, found: list[Spot]) -> dict[str, Any] | None:
     lead = leaders(run, name, found)
     if name in ("optimizer", "teardown", "logging") and lead is found and not worth_a_phase(name, found):
         return None
-    lead = steady(lead)
+    lead = with_backward(run, steady(lead)) if name == "forward" else steady(lead)
     spot = least_repeated(run, lead) if name == "backward" else in_the_step(run, lead) if name == "data" else lead[0]
+    if name == "logging" and frequency_of(spot, run.step).get("per") == "epoch":
+        spot = first_read(run, found) or spot
     frequency = frequency_of(spot, run.step)
     row: dict[str, Any] = {"name": name, "kind": kind_of(run, name, frequency)}
     if row["kind"] == "periodic":
@@ -154,6 +157,18 @@ def make_row(run: Run, name: str, found: list[Spot]) -> dict[str, Any] | None:
     row["ranks"] = ranks_of_phase(run, name, spot, found)
     row["code_anchor"] = str(anchor_of(run, name, spot))
     return {key: value for key, value in row.items() if value is not None or key == "repeat"}
+
+
+def with_backward(run: Run, lead: list[Spot]) -> list[Spot]:
+    """Calls in the rounds of the backward, where it runs in some only: what is trained, not what runs beside it."""
+    branches = [one for one in run.step.backwards[0].branches() if one.period is not None][-1:] if run.step.backwards else []
+    return [spot for spot in lead if all(spot.holds(branch) for branch in branches)] or lead
+
+
+def first_read(run: Run, found: list[Spot]) -> Spot | None:
+    """Where an epoch's report begins to read the device: lines that are only shown may stand before it."""
+    reads = (spot for spot in found if isinstance(spot.node, Event) and spot.node.data.get("reads"))
+    return next((spot for spot in reads if frequency_of(spot, run.step).get("per") == "epoch"), None)
 
 
 def worth_a_phase(name: str, found: list[Spot]) -> bool:
@@ -183,7 +198,8 @@ def kind_of(run: Run, name: str, frequency: dict[str, Any]) -> str:
     per = frequency.get("per")
     if name in ("startup", "teardown") or per == "job":
         return "one-off"
-    if per == "epoch" or "every" in frequency:
+    reports = name in ("logging", "evaluation", "checkpoint")
+    if per == "epoch" or ("every" in frequency and (reports or frequency["every"] != 1)):  # the rest every one step is in each
         return "periodic"
     return "repeated"
 
@@ -236,14 +252,15 @@ def anchor_of(run: Run, name: str, spot: Spot) -> Anchor:
     """Where a reader looks for the phase."""
     node = spot.node
     if name in ("forward", "prefill", "decode", "sample") and isinstance(node, ModuleCall):
-        return node.called_from or node.anchor
+        return run.forward_site(spot)
     if name == "evaluation":
         root = run.regions.root(spot, run.regions.evaluation)
         return call_in_frame(run, spot, root) if root is not None else spot.anchor
     if name == "checkpoint":
         return spot.anchor
     if name == "data":
-        return data_anchor(run, spot)
+        root = run.regions.root(spot, run.regions.rollout)
+        return root.anchor if isinstance(root, LoopNode) else data_anchor(run, spot)
     if name in ("optimizer", "backward"):
         return climbed(spot)
     if name == "logging":

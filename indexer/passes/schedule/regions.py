@@ -6,10 +6,13 @@ saves. A checkpoint region is the outermost function or branch that saves and do
 
 from __future__ import annotations
 
+import re
+
 from cgx.indexer.interpreter.trace import BranchNode, CallNode, Event, LoopNode, ModuleCall, Node, ScopeNode
 from cgx.indexer.passes.schedule.step import Step, is_model
 from cgx.indexer.passes.schedule.tree import Spot, events
 
+EVALUATION_WORDS = re.compile(r"eval|valid|test|infer|sample|generate|visuali|predict", re.IGNORECASE)
 REGIONS = (CallNode, BranchNode, LoopNode, ScopeNode)
 REPORTED = ("log", "sync", "collective", "data", "copy")
 
@@ -22,7 +25,11 @@ class Regions:
         training = [*step.backwards, *step.optimizers]
         evals = [spot for spot in found if self.evaluates(spot)] if step.kind == "training" else []
         saves = [spot for spot in events(found, "checkpoint") if spot.node.data.get("action") == "save"]  # type: ignore[attr-defined]
-        self.evaluation = self.roots(evals, [*training, *saves])
+        roots = self.roots(evals, [*training, *saves])
+        acting = [spot for spot in events(found, "data") if spot.node.data.get("simulated") and not spot.in_worker]  # type: ignore[attr-defined]
+        self.rollout = [root for root in roots if acting and not named_evaluation(root)] if step.kind == "training" else []
+        self.evaluation = [root for root in roots if not any(root is one for one in self.rollout)]
+        self.acting = [spot for spot in acting if step.loop is not None and spot.holds(step.loop)]
         models = [spot for spot in found if isinstance(spot.node, ModuleCall)]
         self.checkpoint = self.roots(saves, [*training, *models, *self.told_before(found, saves)])
         self.training = {id(node) for spot in training for node in spot.path}
@@ -41,7 +48,20 @@ class Regions:
         node = spot.node
         if not isinstance(node, ModuleCall) or spot.in_worker or not is_model(node.module):
             return False
-        return node.grad is False or node.training is False
+        return (node.grad is False or node.training is False) and not self.beside_training(spot)
+
+    def beside_training(self, spot: Spot) -> bool:
+        """In the step, as often as the step trains: a teacher, an encoder or a target network that is only read."""
+        if self.step.loop is None or not spot.holds(self.step.loop) or not self.step.backwards:
+            return False
+        shared = {id(node) for one in self.step.backwards for node in one.path}
+        between = [node for node in spot.below(self.step.loop) if id(node) not in shared]
+        if any(isinstance(node, CallNode) and EVALUATION_WORDS.search(node.symbol.rpartition(".")[2]) for node in between):
+            return False
+        if any(isinstance(node, LoopNode) or (isinstance(node, BranchNode) and node.period is not None) for node in between):
+            return False
+        trains = isinstance(spot.node, ModuleCall) and spot.node.training is not False
+        return trains or not any(isinstance(node, BranchNode) for node in between)
 
     def roots(self, wanted: list[Spot], against: list[Spot]) -> list[Node]:
         """For each wanted spot the outermost region below the loops it shares with ``against`` that holds none of those."""
@@ -70,6 +90,13 @@ class Regions:
             branches = branches[-1:]
         return any(any(one is root for root in self.evaluation) for branch in branches for one in branch.children)
 
+    def acts(self, spot: Spot) -> bool:
+        """Before the environment's step, in the job's step: the policy is asked what to do."""
+        if not self.acting or spot.order > self.acting[-1].order or not spot.holds(self.step.loop):  # type: ignore[arg-type]
+            return False
+        node = spot.node
+        return isinstance(node, ModuleCall) or (isinstance(node, Event) and node.kind in ("sync", "copy", "data"))
+
     def root(self, spot: Spot, roots: list[Node]) -> Node | None:
         for node in (*spot.path, spot.node):
             if any(node is one for one in roots):
@@ -83,6 +110,12 @@ class Regions:
             return "checkpoint" if node.data.get("action") != "load" else None
         if self.root(spot, self.evaluation) is not None:
             return "evaluation"
+        if self.root(spot, self.rollout) is not None or self.acts(spot):
+            return "data"
         if self.root(spot, self.checkpoint) is not None:
             return "checkpoint"
         return "evaluation" if self.reports_evaluation(spot) else None
+
+
+def named_evaluation(root: Node) -> bool:
+    return isinstance(root, CallNode) and bool(EVALUATION_WORDS.search(root.symbol.rpartition(".")[2]))

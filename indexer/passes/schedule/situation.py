@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from cgx.indexer.interpreter.trace import CallNode, Event, LoopNode, ModuleCall, Trace
+from cgx.indexer.interpreter.values import ClassValue
 from cgx.indexer.passes.schedule.frequency import first_round, frequency_of, repeat_of
 from cgx.indexer.passes.schedule.phase_of import Phases
 from cgx.indexer.passes.schedule.ranks import ranks_of
@@ -43,8 +45,8 @@ class Run:
         return cls(trace, naming, found, step, regions, phases, busy, warm, tree)
 
     def events(self, kind: str, key: str = "") -> list[Spot]:
-        """Events outside loader workers."""
-        return [spot for spot in events(self.spots, kind, key) if not spot.in_worker]
+        """Events outside loader workers, without the last words of a branch that ends the job."""
+        return [spot for spot in events(self.spots, kind, key) if not spot.in_worker and not last_words(spot)]
 
     def place(self, spot: Spot) -> dict[str, Any]:
         """Fields that every placed row has, plus ``_sites``: call sites, outermost first."""
@@ -63,6 +65,25 @@ class Run:
             "ranks": ranks_of(spot.branches(), self.trace.world_size),
         }
 
+    def model_method(self, spot: Spot) -> CallNode | None:
+        """The outermost call of a method of a model round a call of one of its parts: ``model.loss(x)`` for ``self.net(x)``."""
+        if spot.in_module:
+            return None
+        for node in spot.path:
+            if isinstance(node, CallNode) and node.symbol.rpartition(".")[0] in self.model_classes:
+                return None if any(one.holds(node) for one in self.step.backwards) else node
+        return None
+
+    @cached_property
+    def model_classes(self) -> frozenset[str]:
+        return frozenset(cls.qname for module in self.trace.modules for cls in module.cls.mro if isinstance(cls, ClassValue) and not cls.native)
+
+    def forward_site(self, spot: Spot) -> Anchor:
+        """Where the step, or what it calls, runs the model."""
+        method = self.model_method(spot)
+        node = spot.node
+        return method.anchor if method is not None else (node.called_from if isinstance(node, ModuleCall) else None) or node.anchor
+
     def guard(self, text: str) -> str:
         return text if len(text) <= 200 else text[:197] + "..."
 
@@ -76,6 +97,11 @@ def drives(spot: Spot) -> bool:
     if isinstance(node, ModuleCall):
         return not spot.in_worker and is_model(node.module)
     return isinstance(node, Event) and node.kind == "compute" and node.data.get("key") in ("backward", "forward", "optimizer_step")
+
+
+def last_words(spot: Spot) -> bool:
+    """A device value shown where the job is about to end."""
+    return spot.aborted and isinstance(spot.node, Event) and spot.node.data.get("sync") == "print"
 
 
 def data_of(spot: Spot) -> dict[str, Any]:

@@ -21,7 +21,7 @@ from cgx.indexer.interpreter.trace import (
     OpNode,
     Trace,
 )
-from cgx.indexer.interpreter.values import ModuleInstance
+from cgx.indexer.interpreter.values import ModuleInstance, Opaque, Unknown, Value
 from cgx.indexer.passes.schedule.counts import as_count, loop_count
 from cgx.indexer.passes.schedule.tree import Spot, events, spots
 from cgx.model.anchors import Anchor
@@ -29,6 +29,7 @@ from cgx.model.anchors import Anchor
 TOKEN_WORDS = re.compile(r"token|seq(uence)?_?len|max_len|max_length|decode|generat", re.IGNORECASE)
 DENOISE_WORDS = re.compile(r"timestep|denois|diffusion|num_steps|sigmas|n_steps|sampling_steps|inference_steps|\btime_pairs\b", re.IGNORECASE)
 PICKS = frozenset({"multinomial", "argmax", "topk", "exponential_", "sort"})
+MODEL_LIBRARIES = frozenset({"torchvision", "timm", "transformers", "diffusers", "segmentation_models_pytorch", "open_clip", "clip", "peft", "torchaudio"})
 DEVICE_EVENTS = ("sync", "copy", "collective")
 
 
@@ -56,14 +57,21 @@ class Step:
 
 
 def is_model(module: ModuleInstance) -> bool:
-    """A module that owns parameters somewhere: a loss without any is none."""
+    """A module that owns parameters somewhere, or a part whose source is not there: a loss without any is none."""
     stack = [module]
     while stack:
         one = stack.pop()
-        if any(value is not None for value in one.parameters.values()):
+        if any(value is not None for value in one.parameters.values()) or any(is_foreign(value) for value in one.attrs.values()):
             return True
         stack.extend(child for child in one.children.values() if isinstance(child, ModuleInstance))
     return False
+
+
+def is_foreign(value: Value) -> bool:
+    """A part made by a library that is not read."""
+    if isinstance(value, Unknown):
+        return value.reason == "missing-module"
+    return isinstance(value, Opaque) and value.qname.partition(".")[0] in MODEL_LIBRARIES
 
 
 def step_of(trace: Trace, found: list[Spot] | None = None) -> Step:

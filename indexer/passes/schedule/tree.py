@@ -66,6 +66,11 @@ class Spot:
     def branches(self) -> list[BranchNode]:
         return [one for one in self.path if isinstance(one, BranchNode)]
 
+    @property
+    def aborted(self) -> bool:
+        """In a branch that ends the job: what is said there is said once, if ever."""
+        return any(isinstance(one, BranchNode) and one.aborts for one in self.path)
+
     def below(self, node: Node | None) -> tuple[Node, ...]:
         """The path under ``node`` (all of it for None)."""
         if node is None:

@@ -1,0 +1,180 @@
+"""Hand-written training loops: what is copied, waited for and sent, read from small jobs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from interpreted import job
+
+from cgx.indexer.interpreter.trace import Event, Trace
+from cgx.indexer.passes.schedule.build import build
+
+NET = """
+import random, torch, torch.nn as nn
+import numpy as np
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.fc = nn.Linear(4, 2)
+    def forward(self, x):
+        return self.fc(x)
+"""
+LOADED = NET + """
+import torchvision.datasets as datasets, torchvision.transforms as transforms
+model = Net().cuda()
+optimizer = torch.optim.SGD(model.parameters(), 0.1)
+loader = torch.utils.data.DataLoader(datasets.ImageFolder('/data', {transform}), batch_size=8, num_workers=2, pin_memory=True)
+for step, (images, _) in enumerate(loader):
+{body}
+    loss = model({x}).sum()
+    loss.backward()
+    optimizer.step()
+"""
+
+
+def events(trace: Trace, kind: str) -> list[Event]:
+    return [node for node in trace.root.walk() if isinstance(node, Event) and node.kind == kind]
+
+
+def copied(trace: Trace) -> list[str]:
+    return [str(event.data["what"]) for event in events(trace, "copy") if not event.data.get("carrier")]
+
+
+def record(trace: Trace) -> dict[str, Any]:
+    return build(trace).rows
+
+
+def test_what_a_round_writes_into_its_batch_is_not_in_the_next(tmp_path: Path) -> None:
+    crops = "type('Two', (), {'__call__': lambda self, x: [transforms.ToTensor()(x), transforms.ToTensor()(x)]})()"
+    body = "    images[0] = images[0].cuda(0, non_blocking=True)\n    images[1] = images[1].cuda(0, non_blocking=True)"
+    trace = job(tmp_path, {"main.py": LOADED.format(transform=crops, body=body, x="images[0]")})
+    assert copied(trace) == ["images[0]", "images[1]"]
+
+
+def test_a_part_of_an_unknown_batch_that_is_moved_is_a_tensor(tmp_path: Path) -> None:
+    body = "    images = images.cuda(non_blocking=True)"
+    source = "import elsewhere\n" + LOADED.format(transform="elsewhere.augment()", body=body, x="images")
+    (event,) = [one for one in events(job(tmp_path, {"main.py": source}), "copy") if not one.data.get("carrier")]
+    assert (event.data["source"], event.data["blocks_host"]) == ("pinned", False)
+
+
+def test_devices_by_rank_and_of_either_branch(tmp_path: Path) -> None:
+    source = NET + (
+        "import os\nrank = int(os.environ['RANK'])\ndevice = rank % 2\nmodel = Net().to(device)\n"
+        "other = torch.device('cuda') if torch.cuda.device_count() < 3 else torch.device(f'cuda:{rank}')\n"
+        "total = torch.tensor(1.5, device=rank % torch.cuda.device_count())\nx = torch.zeros(2, 4).to(other)\nprint(total.item())\n"
+    )
+    trace = job(tmp_path, {"main.py": source}, "torchrun --nproc_per_node=2 main.py")
+    assert copied(trace) == ["torch.tensor(1.5, device=rank % torch.cuda.device_count())", "torch.zeros(2, 4)"]
+    assert [event.data["what"] for event in events(trace, "sync")] == ["total.item()"]
+
+
+def test_a_made_tensor_of_unknown_size_lies_where_it_is_made(tmp_path: Path) -> None:
+    source = "import torch, elsewhere\nn = elsewhere.size()\na = torch.zeros(n, dtype=torch.long).cuda()\nb = torch.ones(n, device='cuda')\nb.cpu()\n"
+    trace = job(tmp_path, {"main.py": source})
+    assert copied(trace) == ["torch.zeros(n, dtype=torch.long)"]
+    assert [event.data["sync"] for event in events(trace, "sync")] == ["cpu"]
+
+
+def test_only_what_a_template_names_is_shown(tmp_path: Path) -> None:
+    source = (
+        "import torch\nclass Meter:\n    def __init__(self):\n        self.val = self.sum = torch.zeros((), device='cuda')\n        self.count = 1\n"
+        "    def __str__(self):\n        return '{val:.3f} ({val:.1f}) {count}'.format(**self.__dict__)\nprint('{0.sum} {1}'.format(Meter(), 2))\nprint(Meter())\n"
+    )
+    assert [event.data["sync"] for event in events(job(tmp_path, {"main.py": source}), "sync")] == ["print"] * 3
+
+
+def test_a_remainder_by_one_is_none(tmp_path: Path) -> None:
+    source = NET + (
+        "model = Net().cuda()\noptimizer = torch.optim.SGD(model.parameters(), 0.1)\naccumulate = 1\n"
+        "for step in range(100):\n    model(torch.zeros(2, 4).cuda()).sum().backward()\n    if (step + 1) % accumulate == 0:\n        optimizer.step()\n"
+    )
+    found = record(job(tmp_path, {"main.py": source}))
+    assert [row["kind"] for row in found["phases"] if row["name"] == "optimizer"] == ["repeated"]
+    assert "gradient_accumulation" not in found["compute"]
+
+
+def test_state_of_an_enabled_scaler_reads_the_scale(tmp_path: Path) -> None:
+    source = "import torch\nscaler = torch.cuda.amp.GradScaler()\nscaler.state_dict()['scale']\ntorch.cuda.amp.GradScaler(enabled=False).state_dict()\n"
+    assert len(events(job(tmp_path, {"main.py": source}), "sync")) == 1
+
+
+def test_host_indices_into_device_tensors_are_copied(tmp_path: Path) -> None:
+    source = (
+        "import torch, numpy as np\nx = torch.zeros(9, 2, device='cuda')\nwhere = np.arange(3)\ny = x[where]\nx[torch.tensor([1, 2])] = 0.0\n"
+        "x[0], x[:, 1]\nkept = torch.zeros(4, 2)\nkept[:2] = x[:2]\n"
+    )
+    trace = job(tmp_path, {"main.py": source})
+    assert [(event.data["direction"], event.data["what"]) for event in events(trace, "copy")] == [
+        ("H2D", "index of x[where]"), ("H2D", "index of x[torch.tensor([1, 2])]"), ("D2H", "kept[:2]"),
+    ]  # fmt: skip
+
+
+ACTING = """
+import gymnasium as gym
+from torch.distributions import Categorical
+class Agent(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.actor = nn.Linear(4, 2)
+    def act(self, x, action=None):
+        probs = Categorical(logits=self.actor(x))
+        if action is None:
+            action = probs.sample()
+        return action, probs.log_prob(action)
+envs = gym.vector.SyncVectorEnv([lambda: gym.make('CartPole-v1')] * 4)
+agent = Agent().to('cuda')
+optimizer = torch.optim.Adam(agent.parameters(), 1e-3)
+obs, _ = envs.reset()
+for iteration in range(7):
+    for step in range(16):
+        with torch.no_grad():
+            action, _ = agent.act(torch.Tensor(obs).to('cuda'))
+        obs, reward, terminated, truncated, info = envs.step(action.cpu().numpy())
+    for epoch in range(3):
+        _, logp = agent.act(torch.zeros(64, 4).cuda(), torch.zeros(64).cuda())
+        logp.mean().backward()
+        optimizer.step()
+"""
+
+
+def test_acting_in_an_environment_makes_data(tmp_path: Path) -> None:
+    found = record(job(tmp_path, {"main.py": NET + ACTING}))
+    assert "evaluation" not in {row["name"] for row in found["phases"]}
+    acts = [row for row in found["host_device"]["syncs"] if row["kind"] == "cpu"]
+    assert [(row["phase"], row["repeat"]) for row in acts] == [("data", 16)]
+    assert [row["by"] for row in found["data_path"] if row["hop"] == "read"] == ["gymnasium.Env.step"]
+    (forward,) = [row for row in found["phases"] if row["name"] == "forward"]
+    assert ":<module>:" in forward["code_anchor"]  # where the model's own method is called
+    assert sum(row["kind"] == "branch" for row in found["host_device"]["syncs"]) == 4  # argument checks, on both paths
+
+
+def test_a_teacher_without_gradients_is_no_evaluation(tmp_path: Path) -> None:
+    source = NET + (
+        "model, teacher = Net().cuda(), Net().cuda()\nteacher.eval()\noptimizer = torch.optim.SGD(model.parameters(), 0.1)\nfor step in range(9):\n"
+        "    x = torch.zeros(2, 4).cuda()\n    with torch.no_grad():\n        goal = teacher(x)\n    (model(x) - goal).sum().backward()\n    optimizer.step()\n"
+        "    if step % 3 == 0:\n        with torch.no_grad():\n            print(teacher(x).sum().item())\n"
+    )
+    found = record(job(tmp_path, {"main.py": source}))
+    assert [row["phase"] for row in found["compute"]["forward"]] == ["forward", "forward", "evaluation"]
+
+
+def test_gathers_of_a_replicated_model_are_data_parallel(tmp_path: Path) -> None:
+    source = NET.replace("return self.fc(x)", "y = self.fc(x)\n        torch.distributed.all_reduce(y)\n        return y") + (
+        "torch.distributed.init_process_group('nccl')\nmodel = nn.parallel.DistributedDataParallel(Net().cuda())\n"
+        "optimizer = torch.optim.SGD(model.parameters(), 0.1)\nfor step in range(9):\n    model(torch.zeros(2, 4).cuda()).sum().backward()\n    optimizer.step()\n"
+    )
+    found = record(job(tmp_path, {"main.py": source}, "torchrun --nproc_per_node=2 main.py"))
+    assert {row["parallelism"] for row in found["device_device"]} == {"data"}
+
+
+def test_last_words_are_not_logged_each_step(tmp_path: Path) -> None:
+    source = NET + (
+        "import math, sys\nmodel = Net().cuda()\noptimizer = torch.optim.SGD(model.parameters(), 0.1)\nfor step in range(100):\n"
+        "    loss = model(torch.zeros(2, 4).cuda()).sum()\n    value = loss.item()\n    if not math.isfinite(value):\n        print('stop', loss)\n        sys.exit(1)\n"
+        "    loss.backward()\n    optimizer.step()\n    if step % 20 == 0:\n        print(value)\n"
+    )
+    found = record(job(tmp_path, {"main.py": source}))
+    assert [row["every"]["count"] for row in found["phases"] if row["name"] == "logging"] == [20]
+    assert [row["kind"] for row in found["host_device"]["syncs"] if row["phase"] == "logging"] == ["item"]
