@@ -103,7 +103,7 @@ def _read_launch(tree: Tree, envs: Sequence[Tree], request: JobRequest, outside:
     trace = run_job(tree, list(envs), plan, _options(request))
     timing = _timing(trace, tree, request)
     rows = fold(trace, timing.step or innermost_step(trace), timing.graphs)
-    if not trace.incomplete and not any("path" in row for row in rows.modules):
+    if not trace.incomplete and not any("path" in row for row in rows.modules) and not _busy(timing.rows):
         raise UserError(
             f"no model found: nothing that {request.launch!r} runs calls an nn.Module; give --env for a library that holds it, or see `cgx entrypoints`"
         )
@@ -117,6 +117,12 @@ def _read_launch(tree: Tree, envs: Sequence[Tree], request: JobRequest, outside:
         header["mode"] = request.mode
     header["assumed"] = {**{name: plain(value) for name, value in plan.assumed.items()}, **header["assumed"]}
     return JobRows(_ordered(header), _graph(rows), _real(timing.rows), trace, list(plan.problems))
+
+
+def _busy(rows: dict[str, Any]) -> bool:
+    """The device works for the job, though what runs on it is no module that was seen."""
+    moved = rows.get("host_device") or {}
+    return bool(rows.get("loops")) and bool(moved.get("copies") or moved.get("syncs") or rows.get("device_device"))
 
 
 def _parses(tree: Tree, script: str | None) -> None:

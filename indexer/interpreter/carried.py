@@ -69,6 +69,12 @@ def uses(node: ast.AST) -> Iterator[tuple[str, str]]:
         yield from target_uses(node.target)
         for statement in [*node.body, *node.orelse]:
             yield from uses(statement)
+    elif isinstance(node, ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp):
+        own = {one.id for part in node.generators for one in ast.walk(part.target) if isinstance(one, ast.Name)}
+        yield from ((kind, name) for child in ast.iter_child_nodes(node) for kind, name in uses(child) if name not in own)
+    elif isinstance(node, ast.comprehension):
+        for part in [node.iter, *node.ifs]:
+            yield from uses(part)
     elif isinstance(node, ast.Name):
         yield ("read" if isinstance(node.ctx, ast.Load) else "set"), node.id
     else:

@@ -27,7 +27,7 @@ def shallow_copy(interp: Interp, value: Value, site: Site) -> Value:
     if isinstance(value, SetValue):
         return SetValue(list(value.items), value.open, value.frozen)
     if isinstance(value, DictValue):
-        return DictValue(dict(value.items), value.open, value.kind, value.default, dict(value.origins))
+        return DictValue(dict(value.items), value.open, value.kind, value.default, dict(value.origins), value.other)
     if isinstance(value, ModuleInstance):
         return _module(interp, value, site, lambda item: item)
     if isinstance(value, Instance):

@@ -12,6 +12,7 @@ from cgx.indexer.interpreter.joins import join
 from cgx.indexer.interpreter.scopes import Frame, Scope, Site
 from cgx.indexer.interpreter.trace import BranchNode
 from cgx.indexer.interpreter.values import (
+    MAYBE,
     MISSING,
     ByRank,
     DictValue,
@@ -301,7 +302,7 @@ def generatorexp(interp: Interp, node: ast.GeneratorExp, frame: Frame) -> Value:
     if sequence is None:
         return result
     if sequence.length is MISSING:
-        result.open = True
+        result.open = True if interp.in_model else MAYBE
         return result
     return Sequence(result.items[0] if result.items else None, sequence.length, "generator", frame.anchor(node))
 

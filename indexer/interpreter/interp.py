@@ -46,6 +46,7 @@ from cgx.indexer.interpreter.stdlib import versions
 from cgx.indexer.interpreter.trace import ModuleCall
 from cgx.indexer.interpreter.trail import Trail
 from cgx.indexer.interpreter.values import (
+    MAYBE,
     MISSING,
     Alternatives,
     BoundMethod,
@@ -112,6 +113,7 @@ class Interp(Recorder, Recovery, Externals, Conversion, Guards, ModuleCalls, Giv
         self.files: dict[str, bytes] = self.options.files
         self.flags: dict[str, Any] = {"grad": True, "autocast": None}
         self.trail = Trail()
+        self.started = ListValue()  # (process or thread, site) in the order of their start
         self.modules: dict[str, Value] = {}
         self.main_name = "__main__"
         self.depth = 0
@@ -363,6 +365,8 @@ class Interp(Recorder, Recovery, Externals, Conversion, Guards, ModuleCalls, Giv
             if found is not NotImplemented:
                 return found
         if isinstance(value, ListValue):
+            if value.items and value.open == MAYBE and len(value.items) > 1 and isinstance(value.items[0], int | float | str):
+                return self.unknown(site.text, "data", site, type(value.items[0]).__name__)  # which of them comes first is not known
             if value.items:
                 self.trail.touch(value)
                 return value.items.pop(0) if not value.open else value.items[0]

@@ -124,6 +124,8 @@ def _from_list(interp: Interp, owner: ListValue | tuple[Value, ...], key: Value,
                 element = join(element, item, "another element")
             return Sequence(element, interp.unknown(f"len({site.text})", "data", site, "int"), "slice") if items else ListValue([], True)
         return tuple(items[key]) if isinstance(owner, tuple) else ListValue(items[key])
+    if items and isinstance(key, Unknown | Dim) and same_kind(items):
+        return items[0]
     if items and isinstance(key, Unknown | Dim):
         element = items[0]
         for item in items[1:]:
@@ -137,13 +139,21 @@ def _from_list(interp: Interp, owner: ListValue | tuple[Value, ...], key: Value,
     return interp.unknown(site.text, getattr(key, "reason", "data"), site)
 
 
+def same_kind(values: list[Value]) -> bool:
+    """Objects outside the source that nothing but their identity tells apart, as captured graphs: one stands for each."""
+    first = values[0]
+    return isinstance(first, Opaque) and all(isinstance(one, Opaque) and one.qname == first.qname and not one.attrs for one in values)
+
+
 def _from_dict(interp: Interp, owner: DictValue, key: Value, site: Site) -> Value:
     found = interp.key(key)
     if found is MISSING:
         if owner.items and isinstance(key, Unknown):
             values = list(owner.items.values())
-            if all(value is values[0] for value in values):
+            if all(value is values[0] for value in values) or same_kind(values):
                 return values[0]
+        if isinstance(key, Unknown) and not owner.items and owner.other is not None:
+            return owner.other
         return operators.derived(interp, (key,), site) if isinstance(key, Unknown) else interp.unknown(site.text, "data", site)
     if found in owner.items:
         return interp.pick(owner.items[found])
@@ -195,6 +205,7 @@ def set_item(interp: Interp, owner: Value, key: Value, value: Value, site: Site)
         found = interp.key(key)
         if found is MISSING:
             interp.trail.set(owner, "open", True)
+            interp.trail.set(owner, "other", value if (isinstance(value, Opaque) and not isinstance(owner.other, Opaque)) or same_kind([owner.other, value]) else None)
         else:
             if found == "lr" and "params" in owner.items and interp.loops:  # a group of an optimizer
                 interp.event("compute", site, author="interpreter.items", key="lr_schedule", value="set by hand", at="step")

@@ -15,8 +15,10 @@ from cgx.indexer.interpreter.interp import Interp, Options, World
 from cgx.indexer.interpreter.scopes import Frame, Scope, Site
 from cgx.indexer.interpreter.signals import Raised, StopRun
 from cgx.indexer.interpreter.sources import Code, Sources
+from cgx.indexer.interpreter.started import run_started
 from cgx.indexer.interpreter.trace import Trace
 from cgx.indexer.interpreter.values import External, ModuleInstance, ModuleObject, Opaque, Unknown, Value
+from cgx.indexer.source import installed_roots
 from cgx.model.anchors import Anchor
 
 STACK_BYTES = 1 << 29
@@ -68,6 +70,7 @@ def _run_job(tree: Any, env: Sequence[Any], plan: Any, options: Options) -> Trac
         _run_function(interp, plan.function)
     else:
         _run_script(interp, plan)
+    run_started(interp, _attempt)
     return finish(interp)
 
 
@@ -81,7 +84,7 @@ def import_roots(tree: Any, plan: Any) -> list[str]:
     roots.append("")
     if tree.isdir("src"):
         roots.append("src")
-    return list(dict.fromkeys(roots))
+    return list(dict.fromkeys([*roots, *installed_roots(tree)]))
 
 
 def _run_script(interp: Interp, plan: Any) -> None:
@@ -166,7 +169,7 @@ def _run_build(tree: Any, env: Sequence[Any], build: str, inputs: Sequence[str],
         node = ast.parse(text.strip(), mode="eval").body
     except SyntaxError as error:
         raise UserError(f"--build: {text!r} is no expression: {error.msg}") from None
-    roots = ["", "src"] if tree.isdir("src") else [""]
+    roots = list(dict.fromkeys(["", *(["src"] if tree.isdir("src") else []), *installed_roots(tree)]))
     if where.endswith(".py") and "/" in where:
         roots.insert(0, where.rpartition("/")[0])
     interp = Interp(Sources(tree, env, roots), options)

@@ -89,6 +89,7 @@ class DictValue:
     kind: str = "dict"  # dict, OrderedDict, defaultdict, Counter, namespace
     default: Value = None  # the factory of a defaultdict
     origins: dict[Any, Anchor] = field(default_factory=dict)
+    other: Value = None  # an object that stands under a key that is not known
 
 
 @dataclass(eq=False, slots=True)

@@ -87,8 +87,15 @@ def stream(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) 
 
 
 def current_stream(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
-    known = interp.flags.get("stream")
+    known = interp.flags.get("stream") or interp.flags.get("set_stream")
     return known if isinstance(known, Opaque) else Opaque(STREAM, {"side": False}, site.anchor)
+
+
+def set_stream(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    """From here on the stream that is current where none is entered."""
+    if args and isinstance(args[0], Opaque):
+        interp.trail.set_item(interp.flags, "set_stream", args[0])
+    return None
 
 
 def event(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
@@ -144,7 +151,7 @@ for _place in PLACES:
         f"{_place}.empty_cache": empty_cache,
         f"{_place}.current_stream": current_stream,
         f"{_place}.default_stream": current_stream,
-        f"{_place}.set_stream": nothing,
+        f"{_place}.set_stream": set_stream,
         f"{_place}.Stream": stream,
         f"{_place}.Event": event,
         f"{_place}.is_bf16_supported": machine("bool"),

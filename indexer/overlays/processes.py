@@ -45,6 +45,16 @@ def process(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value])
     )
 
 
+def thread(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    return Opaque("threading.Thread", dict(bind("group target name args kwargs", args, kwargs)), site.anchor)
+
+
+def start(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    """It runs beside the step; noted for jobs whose main part runs no model."""
+    interp.trail.append(interp.started, (args[0], site))
+    return None
+
+
 def nothing(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
     return None
 
@@ -76,7 +86,14 @@ ENTRIES: dict[str, Any] = {
     "torch.multiprocessing.set_sharing_strategy": nothing,
     "torch.multiprocessing.get_context": context,
     "torch.multiprocessing.Process": process,
-    "torch.multiprocessing.Process.start": nothing,
+    "torch.multiprocessing.Process.start": start,
+    "multiprocessing.Process": process,
+    "multiprocessing.context.Process": process,
+    "multiprocessing.get_context": context,
+    "multiprocessing.set_start_method": nothing,
+    "threading.Thread": thread,
+    "threading.Thread.start": start,
+    "threading.Thread.join": nothing,
     "torch.multiprocessing.Process.join": nothing,
     "torch.multiprocessing.Context.Process": process,
     "torch.multiprocessing.Context.Event": shared,

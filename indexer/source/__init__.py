@@ -3,6 +3,6 @@
 from cgx.indexer.source.base import Tree, blob_id
 from cgx.indexer.source.opening import open_tree
 from cgx.indexer.source.parse import Parsed, parse
-from cgx.indexer.source.roots import find_module, module_name, source_roots
+from cgx.indexer.source.roots import find_module, installed_roots, module_name, source_roots
 
-__all__ = ["Parsed", "Tree", "blob_id", "find_module", "module_name", "open_tree", "parse", "source_roots"]
+__all__ = ["Parsed", "Tree", "blob_id", "find_module", "installed_roots", "module_name", "open_tree", "parse", "source_roots"]

@@ -46,11 +46,20 @@ def _find_roots(tree: Tree) -> list[str]:
         ):
             found.add(parent)
     for name in CUSTOMARY:
-        if name in scripts and name not in packages:
-            found.add(name)
+        if name not in packages and (name in scripts or any(folder.startswith(f"{name}/") for folder in packages | scripts)):
+            found.add(name)  # the packages in it may be without an __init__.py
     return [
         "",
         *sorted(found, key=lambda root: (root.count("/"), CUSTOMARY.index(root) if root in CUSTOMARY else 9, root)),
+    ]
+
+
+def installed_roots(tree: Tree) -> list[str]:
+    """The roots that an installed project is imported from: named as such, or beside a project file."""
+    return [
+        root
+        for root in source_roots(tree)
+        if root.rpartition("/")[2] in CUSTOMARY or any(tree.exists(f"{root}/{name}" if root else name) for name in PROJECT_FILES)
     ]
 
 

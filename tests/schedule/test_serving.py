@@ -102,3 +102,75 @@ print(net(cache).sum().item())
 """
     copies = served(tmp_path, text).rows["host_device"]["copies"]
     assert [(row["direction"], line_of(row)) for row in copies if row["direction"] == "H2D"] == [("H2D", 14)]
+
+
+ENGINE = NET + """    def forward(self, x):
+        return self.b(self.a(x))
+class Engine:
+    def __init__(self):
+        self.net = Net().cuda()
+        self.sizes, self.graphs, self.waiting = [1, 2, 4] + list(range(8, 80, 8)), {}, []
+        self.buffer, self.out = torch.zeros(64, 4, device="cuda"), torch.zeros(64, 4, device="cuda")
+        for size in reversed(self.sizes):
+            graph = torch.cuda.CUDAGraph()
+            with torch.cuda.graph(graph):
+                self.out[:size] = self.net(self.buffer[:size])
+            self.graphs[size] = graph
+    def prepare(self, rows):
+        host = torch.empty(sum(len(row) for row in rows), 4, pin_memory=True)
+        return host.to("cuda", non_blocking=True)
+    def step(self):
+        rows = self.schedule()
+        x = self.prepare(rows)
+        self.buffer[: x.size(0)] = x
+        self.graphs[next(size for size in self.sizes if size >= x.size(0))].replay()
+        next_tokens = self.out.argmax(-1).to("cpu", non_blocking=True)
+        done = torch.cuda.Event()
+        done.record()
+        self.postprocess(next_tokens, done)
+    def schedule(self):
+        return [self.waiting[int(one)] for one in input().split()]
+    def postprocess(self, tokens, done):
+        done.synchronize()
+        self.last = tokens
+    def generate(self, waiting):
+        self.waiting = waiting
+        while self.waiting:
+            self.step()
+"""
+RUN = "engine = Engine()\nengine.generate([input()])\nengine.generate(input().split())\n"
+
+
+def test_an_engine_replays_the_graph_that_it_captured(tmp_path: Path) -> None:
+    found = served(tmp_path, ENGINE + RUN)
+    assert found.entrypoint is not None and found.entrypoint.symbol == "Engine.step"
+    replays = [row for row in found.rows["compute"]["cuda_graphs"] if row["value"] == "replay"]
+    assert [line_of(row) for row in replays] == [27]
+    assert [(row["unit"], row.get("inside")) for row in found.rows["loops"]] == [("startup size", "startup"), ("startup", "startup"), ("step", None)]
+    copies = [row for row in found.rows["host_device"]["copies"] if row["phase"] != "startup"]
+    assert brief(copies, "direction", "source", "non_blocking") == [("H2D", "pinned", True), ("D2H", None, True)]
+    assert copies[1]["phase"] == "sample"
+    waits = [row for row in found.rows["host_device"]["syncs"] if row["what"] == "done.synchronize()" and row["phase"] != "startup"]
+    assert brief(waits, "phase", "repeat") == [("respond", 1)]
+
+
+def test_processes_hold_the_model_where_the_main_one_holds_none(tmp_path: Path) -> None:
+    text = ENGINE.replace("class Engine:", "import multiprocessing as mp\nclass Engine:") + """
+def worker(rank, size):
+    torch.distributed.init_process_group("nccl", rank=rank, world_size=size)
+    engine = Engine()
+    torch.distributed.all_reduce(engine.buffer)
+    if rank == 0:
+        print("ready")
+    while True:
+        engine.step()
+if __name__ == "__main__":
+    for rank in range(4):
+        mp.Process(target=worker, args=(rank, 4)).start()
+    mp.Process(target=print, args=("served",)).start()
+"""
+    found = served(tmp_path, text)
+    assert brief(found.rows["device_device"], "collective", "ranks") == [("all_reduce", "all")]
+    assert found.rows["loops"][-1]["unit"] == "step"
+    shown = [row for row in found.rows["phases"] if row["name"] == "startup"]
+    assert len(shown) == 1 and any(row["what"] == "done.synchronize()" for row in found.rows["host_device"]["syncs"])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from itertools import pairwise
 
-from cgx.indexer.interpreter.trace import BranchNode, CallNode, Event, ModuleCall
+from cgx.indexer.interpreter.trace import BranchNode, CallNode, Event, LoopNode, ModuleCall
 from cgx.indexer.passes.schedule.frequency import steady
 from cgx.indexer.passes.schedule.regions import Regions
 from cgx.indexer.passes.schedule.step import Step
@@ -14,7 +14,9 @@ from cgx.indexer.passes.schedule.tree import Spot, events
 OPTIMIZER_KEYS = frozenset({"optimizer_step", "grad_clip", "zero_grad", "lr_schedule", "ema"})
 READS = frozenset({"item", "conversion", "print", "tolist", "cpu", "numpy", "synchronize", "other"})
 SERVING_WORDS = (("prefill", re.compile(r"prefill|extend", re.IGNORECASE)), ("decode", re.compile(r"decode", re.IGNORECASE)),
-                 ("sample", re.compile(r"sampl", re.IGNORECASE)))  # fmt: skip
+                 ("sample", re.compile(r"sampl", re.IGNORECASE)), ("schedule", re.compile(r"schedul|next_batch", re.IGNORECASE)),
+                 ("respond", re.compile(r"post_?process|process_(last|output|batch_result)|detokeni[sz]e|send_(result|reply)", re.IGNORECASE)))  # fmt: skip
+PICKED = re.compile(r"sampl|next_?(token|id)|argmax|multinomial", re.IGNORECASE)
 ANSWERS = re.compile(r"token|text|complet|respon|answer|output|generat|decode|result|reply|content|message", re.IGNORECASE)
 METERS = re.compile(r"time|\bsec|elapsed|/s\b|speed|throughput|memory|bandwidth|latency|acceptance", re.IGNORECASE)
 CONSTRUCTOR = re.compile(r"__init__$|^setup|load_model|build_model|warm_?up", re.IGNORECASE)
@@ -71,6 +73,8 @@ class Phases:
         assert self.first is not None and self.last is not None
         node = spot.node
         if spot.order < self.first:
+            if self.rehearses(spot):
+                return "startup"
             if self.step.kind != "training" and isinstance(node, Event) and self.is_input(spot):
                 return "data"
             return "startup" if not self.in_epoch(spot) else self.between(spot)
@@ -81,6 +85,14 @@ class Phases:
         if isinstance(node, Event) and node.kind in ("sync", "log") and node.data.get("sync") in READS - {"synchronize"}:
             return "logging"
         return "teardown"
+
+    def rehearses(self, spot: Spot) -> bool:
+        """In a run of the step's own loop before the step: a warm-up."""
+        own = {loop.anchor for loop in (self.step.loop, self.step.micro) if loop is not None}
+        entry = self.step.entry_node.symbol if isinstance(self.step.entry_node, CallNode) else None
+        return self.step.kind != "training" and any(
+            (isinstance(one, LoopNode) and one.anchor in own) or (isinstance(one, CallNode) and one.symbol == entry) for one in spot.path
+        )
 
     def after_serving(self, spot: Spot, node: Event) -> str:
         """What is read, copied back or shown when the step is done answers; figures and waits for them are logging."""
@@ -195,7 +207,7 @@ class Phases:
         node = spot.node
         if self.step.kind == "batch":
             return self.in_batch(spot)
-        if isinstance(node, Event) and node.kind == "sync" and node.data.get("sync") == "synchronize" and not spot.in_module:
+        if isinstance(node, Event) and node.kind == "sync" and node.data.get("sync") == "synchronize" and not spot.in_module and "of" not in node.data:
             return "logging"
         if self.denoises:
             return self.in_denoising(spot)
@@ -234,7 +246,7 @@ class Phases:
 
     def named(self, spot: Spot) -> str | None:
         node = spot.node
-        if isinstance(node, Event) and node.kind == "sync" and SERVING_WORDS[2][1].search(node.text):
+        if isinstance(node, Event) and (node.kind == "sync" or node.data.get("direction") == "D2H") and PICKED.search(node.text):
             return "sample"
         for one in reversed(spot.below(self.step.loop)):
             if isinstance(one, ModuleCall):

@@ -12,7 +12,7 @@ from cgx.indexer.passes.schedule.data_path import loop_after
 from cgx.indexer.passes.schedule.frequency import frequency_of, repeat_in_step, steady
 from cgx.indexer.passes.schedule.phase_of import OPTIMIZER_KEYS
 from cgx.indexer.passes.schedule.situation import Run
-from cgx.indexer.passes.schedule.step import is_model
+from cgx.indexer.passes.schedule.step import is_model, replays
 from cgx.indexer.passes.schedule.stepped import HostCall
 from cgx.indexer.passes.schedule.tree import Spot
 from cgx.model.anchors import Anchor
@@ -100,7 +100,7 @@ def counts(spot: Spot) -> bool:
     if isinstance(node, ModuleCall):
         return is_model(node.module)
     if isinstance(node, Event) and node.kind == "compute":
-        return node.data.get("key") in ("backward", "forward", *OPTIMIZER_KEYS)
+        return node.data.get("key") in ("backward", "forward", *OPTIMIZER_KEYS) or replays(node)
     if isinstance(node, Event) and node.kind == "fetch" and node.data.get("opened"):
         return isinstance(spot.path[-1], LoopNode)
     return isinstance(node, Event) and node.kind not in ("stream", "wait", "overlap", "wrap")
@@ -129,6 +129,8 @@ def leaders(run: Run, name: str, found: list[Spot]) -> list[Spot]:
         ),
         "teardown": lambda node: isinstance(node, Event) and node.kind == "launch",
     }
+    if name in ("prefill", "decode", "sample") and any(replays(spot.node) for spot in found):
+        return [spot for spot in found if replays(spot.node)]
     pick = picks.get(name)
     chosen = [spot for spot in found if pick is None or pick(spot.node)]
     return chosen or found

@@ -12,7 +12,7 @@ from cgx.indexer.passes.schedule.frequency import first_round, frequency_of, rep
 from cgx.indexer.passes.schedule.phase_of import Phases
 from cgx.indexer.passes.schedule.ranks import ranks_of
 from cgx.indexer.passes.schedule.regions import Regions
-from cgx.indexer.passes.schedule.step import Step, is_model, step_of
+from cgx.indexer.passes.schedule.step import Step, is_model, replays, step_of
 from cgx.indexer.passes.schedule.tree import Naming, Spot, events, spots
 from cgx.model.anchors import Anchor
 
@@ -96,7 +96,7 @@ def drives(spot: Spot) -> bool:
     node = spot.node
     if isinstance(node, ModuleCall):
         return not spot.in_worker and is_model(node.module)
-    return isinstance(node, Event) and node.kind == "compute" and node.data.get("key") in ("backward", "forward", "optimizer_step")
+    return replays(node) or (isinstance(node, Event) and node.kind == "compute" and node.data.get("key") in ("backward", "forward", "optimizer_step"))
 
 
 def last_words(spot: Spot) -> bool:

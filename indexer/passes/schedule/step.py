@@ -19,6 +19,7 @@ from cgx.indexer.interpreter.trace import (
     ModuleCall,
     Node,
     OpNode,
+    ScopeNode,
     Trace,
 )
 from cgx.indexer.interpreter.values import ModuleInstance, Opaque, Unknown, Value
@@ -28,6 +29,8 @@ from cgx.model.anchors import Anchor
 
 TOKEN_WORDS = re.compile(r"token|seq(uence)?_?len|max_len|max_length|decode|generat", re.IGNORECASE)
 DENOISE_WORDS = re.compile(r"timestep|denois|diffusion|num_steps|sigmas|n_steps|sampling_steps|inference_steps|\btime_pairs\b", re.IGNORECASE)
+STEP_CALL = re.compile(r"(^|_)(step|loop|iteration|tick)$", re.IGNORECASE)
+SET_UP = re.compile(r"__init__$|warm_?up|capture|load_model|build_model", re.IGNORECASE)
 PICKS = frozenset({"multinomial", "argmax", "topk", "exponential_", "sort"})
 MODEL_LIBRARIES = frozenset({"torchvision", "timm", "transformers", "diffusers", "segmentation_models_pytorch", "open_clip", "clip", "peft", "torchaudio"})
 DEVICE_EVENTS = ("sync", "copy", "collective")
@@ -82,7 +85,13 @@ def step_of(trace: Trace, found: list[Spot] | None = None) -> Step:
     models = [spot for spot in found if isinstance(spot.node, ModuleCall) and not spot.in_worker and is_model(spot.node.module)]
     if backwards and (optimizers or any(spot.outer_loops() for spot in backwards)):
         return training_step(found, models, backwards, optimizers)
-    return inference_step(found, models)
+    runs = sorted([*models, *(spot for spot in events(found, "compute", "cuda_graphs") if replays(spot.node))], key=lambda spot: spot.order)
+    return inference_step(found, runs) if runs else unseen_step(found)
+
+
+def replays(node: Node) -> bool:
+    """The replay of a captured graph: the model's run."""
+    return isinstance(node, Event) and node.data.get("key") == "cuda_graphs" and node.data.get("value") == "replay"
 
 
 def training_step(found: list[Spot], models: list[Spot], backwards: list[Spot], optimizers: list[Spot]) -> Step:
@@ -213,7 +222,7 @@ def inference_step(found: list[Spot], models: list[Spot]) -> Step:
         if step.loop is None:
             step.loop = looped[0].outer_loops()[0]
             step.forwards = [spot for spot in looped if spot.holds(step.loop)]
-        if step.loop.carries or only_tokens(step.loop):
+        if step.loop.carries or (only_tokens(step.loop) and not steps_engine(looped[0], step.loop)):
             around = [loop for loop in looped[0].outer_loops() if step.loop in loops_below(looped[0], loop)]
             step.micro, step.loop = step.loop, around[-1] if around else None
             step.forwards = [spot for spot in models if step.loop is None or spot.holds(step.loop)]
@@ -234,6 +243,33 @@ def inference_step(found: list[Spot], models: list[Spot]) -> Step:
     return step
 
 
+def unseen_step(found: list[Spot]) -> Step:
+    """Nothing that runs is a module: the step is a round of the loop in which most is done on the device."""
+    step = Step("inference serving")
+    places: dict[int, set[str]] = {}
+    loops: dict[int, LoopNode] = {}
+    for kind in DEVICE_EVENTS:
+        for spot in events(found, kind):
+            outer = [loop for loop in spot.outer_loops() if not loop.iterations]
+            if outer and not spot.in_worker and not sets_up(spot):
+                loops[id(outer[0])] = outer[0]
+                places.setdefault(id(outer[0]), set()).add(str(spot.anchor))
+    if not loops:
+        return step
+    endless = {key for key, loop in loops.items() if loop.over == "while" and as_count(loop.count) is None}
+    most = max((key in endless, len(lines)) for key, lines in places.items())
+    step.loop = [loop for key, loop in loops.items() if (key in endless, len(places[key])) == most][-1]
+    name_units(step)
+    inside = [spot for kind in DEVICE_EVENTS for spot in events(found, kind) if spot.holds(step.loop)]
+    step.entry_node, step.entry = step.loop, step.loop.anchor
+    for node in inside[0].below(step.loop):
+        if isinstance(node, CallNode) and all(spot.holds(node) for spot in inside):
+            step.entry_node, step.entry = node, node.target or node.anchor
+            step.units[id(step.loop)] = "step"
+            break
+    return step
+
+
 def main_group(looped: list[Spot]) -> list[Spot]:
     """The calls of the loop that the job is there for, where several loops beside each other run models.
 
@@ -245,6 +281,8 @@ def main_group(looped: list[Spot]) -> list[Spot]:
         groups.setdefault(id(spot.outer_loops()[0]), []).append(spot)
     if len(groups) < 2:
         return looped
+    working = {key: group for key, group in groups.items() if not all(sets_up(spot) for spot in group)}
+    groups = working or groups
 
     def weight(group: list[Spot]) -> tuple[int, bool]:
         return max(len(spot.outer_loops()) for spot in group), any(loop.carries for spot in group for loop in spot.outer_loops())
@@ -254,6 +292,14 @@ def main_group(looped: list[Spot]) -> list[Spot]:
     lines = {str(spot.outer_loops()[-1].anchor) for spot in chosen[0]}
     alike = [group for group in chosen if {str(spot.outer_loops()[-1].anchor) for spot in group} & lines]
     return alike[-1]
+
+
+def sets_up(spot: Spot) -> bool:
+    """Inside the making of an object, a warm-up, or the capture of a graph."""
+    return any(
+        (isinstance(one, CallNode) and SET_UP.search(one.symbol.rpartition(".")[2])) or (isinstance(one, ScopeNode) and one.qname == "torch.cuda.graph")
+        for one in spot.path
+    )
 
 
 def repeats_micro(spot: Spot, micro: LoopNode) -> bool:
@@ -287,6 +333,12 @@ def only_tokens(loop: LoopNode) -> bool:
     return bool(DENOISE_WORDS.search(text) or TOKEN_WORDS.search(text)) and loop.over in ("range", "while", "list", "") and not re.search(
         r"request|prompt|sample|finished|queue", text, re.IGNORECASE
     )
+
+
+def steps_engine(spot: Spot, loop: LoopNode) -> bool:
+    """A round of the loop is one call of an engine's step: requests come and go between the rounds."""
+    first = next((one for one in spot.below(loop) if isinstance(one, CallNode)), None)
+    return first is not None and bool(STEP_CALL.search(first.symbol.rpartition(".")[2]))
 
 
 def enclosing_frame(spot: Spot, step: Step) -> list[Node]:

@@ -1,0 +1,99 @@
+"""Processes and threads that the job starts and that run its model, where its own main part runs none.
+
+An engine behind a server is such a job: the main process takes requests, others hold the device. Of several processes with
+one target each is a rank: what differs in their arguments differs by rank.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from cgx.indexer.interpreter.joins import same
+from cgx.indexer.interpreter.trace import Event, ModuleCall
+from cgx.indexer.interpreter.values import (
+    BoundMethod,
+    ByRank,
+    DictValue,
+    Instance,
+    ListValue,
+    ModuleInstance,
+    Opaque,
+    Partial,
+    Value,
+)
+
+if TYPE_CHECKING:
+    from cgx.indexer.interpreter.interp import Interp
+
+BUSY = ("sync", "copy", "collective")  # events of a process that holds a device
+
+
+def run_started(interp: Interp, attempt: Callable[[Interp, Callable[[], Any]], None]) -> None:
+    """Run what was started, target by target, until one of them runs a model."""
+    if runs_model(interp):
+        return
+    for group in grouped(interp.started.items):
+        children, start = interp.trace.root.children, len(interp.trace.root.children)
+        first, site = group[0]
+        ranks(interp, len(group))
+        args = [merged([arguments(one)[place] for one, _ in group]) for place in range(len(arguments(first)))]
+        names = first.attrs.get("kwargs")
+        kwargs = dict(names.items) if isinstance(names, DictValue) else {}
+        attempt(interp, lambda args=args, kwargs=kwargs, first=first, site=site: interp.call(first.attrs["target"], args, kwargs, site))  # type: ignore[misc]
+        if runs_model(interp) or any(isinstance(node, Event) and node.kind in BUSY for top in children[start:] for node in top.walk()):
+            return
+        del children[start:]
+
+
+def runs_model(interp: Interp) -> bool:
+    return bool(interp.trace.model_roots) or any(isinstance(node, ModuleCall) for node in interp.trace.root.walk())
+
+
+def grouped(started: list[Any]) -> list[list[tuple[Opaque, Any]]]:
+    """Those that run one function, in the order in which the first of each was started."""
+    groups: list[list[tuple[Opaque, Any]]] = []
+    for one, site in started:
+        if one.attrs.get("target") is None:
+            continue
+        for group in groups:
+            if code_of(group[0][0].attrs["target"]) is code_of(one.attrs["target"]) and len(arguments(group[0][0])) == len(arguments(one)):
+                group.append((one, site))
+                break
+        else:
+            groups.append([(one, site)])
+    return groups
+
+
+def code_of(target: Value) -> Any:
+    while isinstance(target, BoundMethod | Partial):
+        target = target.func
+    return getattr(target, "node", target)
+
+
+def arguments(process: Opaque) -> list[Value]:
+    given = process.attrs.get("args")
+    return list(given) if isinstance(given, tuple) else list(given.items) if isinstance(given, ListValue) else []
+
+
+def ranks(interp: Interp, count: int) -> None:
+    """Processes of one target make the world, where the launch line made none."""
+    if count > 1 and interp.world.size == 1:
+        interp.world.size, interp.world.local_size, interp.world.ranks = count, count, tuple(range(count))
+        interp.trace.world_size = count
+
+
+def merged(values: list[Value]) -> Value:
+    """One value for all ranks: what differs is kept by rank, inside tuples and plain objects too."""
+    first = values[0]
+    if len(values) == 1 or all(same(first, one) for one in values[1:]):
+        return first
+    if all(isinstance(one, tuple) and len(one) == len(first) for one in values):  # type: ignore[arg-type]
+        return tuple(merged([one[place] for one in values]) for place in range(len(first)))  # type: ignore[arg-type]
+    if all(type(one) is Instance and one.cls is first.cls for one in values) and not isinstance(first, ModuleInstance):
+        attrs = {name: merged([one.attrs.get(name, value) for one in values]) for name, value in first.attrs.items()}
+        return dataclasses.replace(first, attrs=attrs)
+    if all(isinstance(one, int | str) for one in values):
+        return ByRank(tuple(values))
+    return first
