@@ -539,8 +539,7 @@ def set_attribute(interp: Interp, owner: Value, name: str, value: Value, site: S
     if isinstance(owner, Instance):
         _set_on_instance(interp, owner, name, value, site)
     elif isinstance(owner, ClassValue):
-        interp.trail.set_item(owner.namespace, name, value)
-        owner.origins[name] = site.anchor
+        _set_on_class(interp, owner, name, value, site)
     elif isinstance(owner, ModuleObject):
         interp.trail.set_item(owner.scope.vars, name, value)
     elif isinstance(owner, Opaque):
@@ -562,6 +561,17 @@ def set_attribute(interp: Interp, owner: Value, name: str, value: Value, site: S
         set_attribute(interp, owner.func, name, value, site)
     elif isinstance(owner, External):
         interp.external_set(owner, name, value, site)
+
+
+def _set_on_class(interp: Interp, owner: ClassValue, name: str, value: Value, site: Site) -> None:
+    if name in ("__name__", "__qualname__") and isinstance(value, str):
+        interp.trail.set(owner, "name", value.rpartition(".")[2])
+    else:
+        interp.trail.set_item(owner.namespace, name, value)
+        owner.origins[name] = site.anchor
+    home = owner.namespace.get("__module__")
+    if name in ("__name__", "__qualname__", "__module__") and isinstance(home, str) and isinstance(value, str):
+        interp.trail.set(owner, "qname", f"{home}.{owner.name}")  # a decorator's class takes the place of the one it wraps
 
 
 def _set_on_instance(interp: Interp, owner: Instance, name: str, value: Value, site: Site) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from cgx.indexer.interpreter.scopes import Frame, Scope, Site
@@ -44,6 +45,8 @@ def make_class(interp: Interp, node: ast.ClassDef, frame: Frame) -> Value:
     keywords = {k.arg: interp.eval(k.value, frame) for k in node.keywords if k.arg}
     scope = Scope("class", frame.scope, module=frame.scope.module, globals=frame.scope.globals)
     cls = ClassValue(node.name, qname, symbol, frame.path, frame.scope.module, bases, [], scope.vars, node.lineno)
+    if frame.function is not None:
+        cls.info["local"] = True  # each run of the function makes another class of this name
     cls.metaclass = keywords.pop("metaclass", None)
     cls.mro = linearise(cls)
     scope.vars["__module__"] = frame.scope.module.name if frame.scope.module is not None else ""
@@ -150,40 +153,75 @@ def make_dataclass(interp: Interp, cls: ClassValue, options: dict[str, Value], s
     return cls
 
 
+@dataclass(frozen=True, slots=True)
+class Constructor:
+    """What a dataclass's ``__init__`` does, as ``@dataclass`` fixes it once a class.
+
+    ``plain``: fields that are stored as they come, with no ``__setattr__`` or property of the class in between.
+    """
+
+    names: frozenset[str]  # that may be given
+    positional: tuple[str, ...]
+    passed_on: frozenset[str]  # ``InitVar``: only ``__post_init__`` sees them
+    plain: frozenset[str]
+    post: bool
+
+
+def constructor_of(cls: ClassValue) -> Constructor:
+    """The constructor of a dataclass; worked out once."""
+    found: Constructor | None = cls.info.get("constructor")
+    if found is None:
+        names = [name for name in cls.info["dataclass"] if not _no_init(cls, name)]
+        free = cls.lookup("__setattr__") is MISSING
+        found = cls.info["constructor"] = Constructor(
+            frozenset(names),
+            tuple(name for name in names if not _keyword_only(cls, name)),
+            frozenset(name for name in cls.info["dataclass"] if "InitVar" in ast.unparse(_annotation(cls, name))),
+            frozenset(name for name in cls.info["dataclass"] if free and not isinstance(cls.lookup(name), Property)),
+            cls.lookup("__post_init__") is not MISSING,
+        )
+    return found
+
+
 def dataclass_init(interp: Interp, cls: ClassValue, instance: Instance, args: list[Value], kwargs: dict[str, Value], site: Site) -> None:
-    names = [name for name in cls.info["dataclass"] if not _no_init(cls, name)]
+    made = constructor_of(cls)
     inherited = interp.outside_fields(cls, site)  # of a base whose source is not there
-    positional = [*(inherited or ()), *(name for name in names if not _keyword_only(cls, name) and name not in (inherited or ()))]
+    outer = inherited or {}
+    positional = (*outer, *(name for name in made.positional if name not in outer))
     given = dict(zip(positional, args))
-    unexpected = set(kwargs) - set(names) - set(kwargs if inherited is not None else ()) - {"*"}
+    unexpected = set() if inherited is not None else kwargs.keys() - made.names - {"*"}
     if len(args) > len(positional) or unexpected:
         what = ", ".join(sorted(unexpected)) or f"{len(args)} positional arguments"
         interp.raise_("TypeError", f"{cls.name}() got {what}", site)
     given.update(kwargs)
     spread = given.pop("*", None)
+    direct = type(instance) is Instance and instance.cls is cls
+    anchor = site.anchor
     post: list[Value] = []
     for name in cls.info["dataclass"]:
         if name in given:
             value = given[name]
-        elif spread is not None and name not in given:
-            value = Unknown(f"{cls.name}.{name}", getattr(spread, "reason", "unsupported"), site.anchor)
+        elif spread is not None:
+            value = Unknown(f"{cls.name}.{name}", getattr(spread, "reason", "unsupported"), anchor)
         else:
             value = field_default(interp, cls, name, site)
         if value is MISSING:
-            if _no_init(cls, name):
+            if name not in made.names:
                 continue
             interp.raise_("TypeError", f"{cls.name}() misses {name}", site)
-        if name in _init_only(cls):
+        if name in made.passed_on:
             post.append(value)
-            continue
-        interp.setattr(instance, name, value, site)
-        origin = cls.origins.get(name)
-        if name not in given and origin is not None:
-            instance.origins[name] = origin
-    for name, value in {**(inherited or {}), **given}.items():
+        elif direct and name in made.plain:
+            interp.trail.set_item(instance.attrs, name, value)
+            interp.trail.set_item(instance.origins, name, anchor if name in given else cls.origins.get(name, anchor))
+        else:
+            interp.setattr(instance, name, value, site)
+            if name not in given and name in cls.origins:
+                instance.origins[name] = cls.origins[name]
+    for name, value in {**outer, **given}.items():
         if name not in cls.info["dataclass"]:
             interp.trail.set_item(instance.attrs, name, value)
-    if cls.lookup("__post_init__") is not MISSING:
+    if made.post:
         interp.call_method(instance, "__post_init__", post, {}, site)
 
 
@@ -198,15 +236,6 @@ def _annotation(cls: ClassValue, name: str) -> ast.expr:
 def _field_call(cls: ClassValue, name: str) -> Opaque | None:
     value = cls.lookup(name)
     return value if isinstance(value, Opaque) and value.qname == "dataclasses.Field" else None
-
-
-def _init_only(cls: ClassValue) -> frozenset[str]:
-    """Fields that are only passed on to ``__post_init__``."""
-    found: frozenset[str] | None = cls.info.get("init_only")
-    if found is None:
-        found = frozenset(name for name in cls.info["dataclass"] if "InitVar" in ast.unparse(_annotation(cls, name)))
-        cls.info["init_only"] = found
-    return found
 
 
 def _no_init(cls: ClassValue, name: str) -> bool:

@@ -168,7 +168,7 @@ class Clones:
             known = copies.get(id(one))
             if known is not None:
                 return known
-            twin = ModuleInstance(one.cls, {}, one.constructed_at, dict(one.origins), one.open)
+            twin = ModuleInstance(one.cls, {}, one.constructed_at, dict(one.origins), one.open, passing=self.forward_depth > 0)
             copies[id(one)] = twin
             twin.via, twin.device, twin.training = one.via, one.device, one.training
             twin.loops = outer + one.loops[made.outer :]

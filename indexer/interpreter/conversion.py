@@ -416,7 +416,7 @@ class Conversion:
             return True
         if isinstance(cls, ClassValue):
             for base in cls.mro:
-                if base is kind or (isinstance(base, External | ClassValue) and isinstance(kind, External | ClassValue) and base.qname == kind.qname):
+                if base is kind or same_name(base, kind):
                     return True
             if any(isinstance(base, Unknown) for base in cls.mro):
                 return None
@@ -556,3 +556,8 @@ class Held:
         return f"<{type(self.value).__name__}>"
 
 
+def same_name(one: Value, other: Value) -> bool:
+    """Whether two class values name one class: a file read twice, or a class of torch and its table row."""
+    if not isinstance(one, External | ClassValue) or not isinstance(other, External | ClassValue) or one.qname != other.qname:
+        return False
+    return not any(isinstance(cls, ClassValue) and "local" in cls.info for cls in (one, other))

@@ -486,7 +486,7 @@ class Externals:
             return self.unknown(site.text, "unsupported", site)
         if cls.derives(nn_module.MODULE):
             hidden = site.anchor.path.startswith("cgx:") and self.site_stack
-            module = ModuleInstance(cls, constructed_at=self.site_stack[-1] if hidden else site.anchor)
+            module = ModuleInstance(cls, constructed_at=self.site_stack[-1] if hidden else site.anchor, passing=self.forward_depth > 0)
             self.register_module(module, site)
             return module
         instance = Instance(cls, constructed_at=site.anchor)

@@ -121,7 +121,8 @@ class ModuleCalls:
         if isinstance(forward, Native) and "row" in module.cls.info and not module.hooks:
             with self.inside(node, keep=True):
                 return self.call(forward, [module, *args], kwargs, site)
-        key, entry = (None, None) if module.hooks else self.remembered(module, args, kwargs, site.anchor if isinstance(forward, Native) else None)
+        # what a forward itself builds holds children of the caller: another's call cannot stand for its own
+        key, entry = (None, None) if module.hooks or module.passing else self.remembered(module, args, kwargs, site.anchor if isinstance(forward, Native) else None)
         if entry is not None:
             self.emit(node)
             return self.replay(entry, module, node, args, kwargs)

@@ -267,6 +267,7 @@ class ModuleInstance(Instance):
     wrappers: list[tuple[str, Anchor]] = field(default_factory=list)  # (qualified name, where) round it
     device: str | None = "cpu"
     serial: int = 0  # order of construction
+    passing: bool = False  # built while a forward ran, such as a slice of a Sequential: holds others' children and stands nowhere
     make: Make | None = None  # shared by copies of one construction that nobody wrote to since (cgx.indexer.interpreter.clones)
 
 

@@ -88,6 +88,9 @@ class Entering:
         return self._copied[id(call)]
 
     def _copy(self, node: Node, old: ModuleInstance, new: ModuleInstance) -> Node:
+        if isinstance(node, ModuleCall) and node.module not in self._tree:  # transparent: what it holds is the caller's
+            first = earliest(node)
+            return replace(node, same_as=None, children=[self._copy(child, old, new) for child in first.children])
         if isinstance(node, ModuleCall):
             module = self._tree.counterpart(node.module, old, new)
             return node if module is node.module else replace(node, module=module, same_as=node, children=[])

@@ -42,6 +42,7 @@ def _of(draft: Draft) -> Iterator[Open]:
             and not draft.children
             and draft.kind not in NO_OPS
             and not _layer_of_torch(draft)
+            and not _passes_on(draft)
         ):
             yield _silent(draft)
         for name, dims in draft.parameters.items():
@@ -61,6 +62,13 @@ def _layer_of_torch(draft: Draft) -> bool:
         (layer(getattr(base, "native", "") or getattr(base, "qname", "")) for base in module.cls.mro) if module else ()
     )
     return draft.anchor in draft.called_from and any(row is not None and row.forward_op for row in rows)
+
+
+def _passes_on(draft: Draft) -> bool:
+    """A forward in the source that gives back what it took: nothing to show, and nothing left out."""
+    given, taken = ([(one["dims"], one.get("dtype")) for one in draft.shapes.get(side, [])] for side in ("out", "in"))
+    here = draft.anchor is not None and draft.anchor not in draft.called_from
+    return here and bool(given) and all(one in taken and None not in (one[0] or [None]) for one in given)
 
 
 def _silent(draft: Draft) -> Open:

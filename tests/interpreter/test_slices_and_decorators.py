@@ -1,0 +1,112 @@
+"""Modules that a forward builds for itself, and classes that a decorator builds round others."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from interpreted import build, called
+
+from cgx.indexer.passes.fold.graph import fold
+
+HEAD = "import torch\nimport torch.nn as nn\n"
+
+SLICED = (
+    HEAD
+    + """
+class Block(nn.Module):
+    def __init__(self, a, b):
+        super().__init__()
+        self.out = nn.Sequential(nn.LayerNorm(a), nn.SiLU(), nn.Linear(a, b))
+        self.skip = nn.Identity() if a == b else nn.Linear(a, b)
+    def forward(self, x):
+        norm, rest = self.out[0], self.out[1:]
+        return self.skip(x) + rest(norm(x) * 2)
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.blocks = nn.ModuleList([Block(4, 4), Block(4, 4)])
+        self.wide = Block(4, 8)
+        self.again = Block(4, 4)
+    def forward(self, x):
+        for block in self.blocks:
+            x = block(x)
+        return self.wide(self.again(x))
+"""
+)
+
+DECORATED = (
+    HEAD
+    + """
+import sys
+def recorded(cls):
+    class Recorder(cls):
+        def __init__(self, *args, **kwargs):
+            super().__init__(*args, **kwargs)
+            self.given = args
+    Recorder.__name__ = cls.__name__
+    Recorder.__module__ = cls.__module__
+    return Recorder
+@recorded
+class Conv(nn.Module):
+    def __init__(self, width):
+        super().__init__()
+        self.lin = nn.Linear(4, width)
+    def forward(self, x):
+        return self.lin(x)
+@recorded
+class Block(nn.Module):
+    def __init__(self, width):
+        super().__init__()
+        self.lin = nn.Linear(width, width)
+    def forward(self, x, emb):
+        return self.lin(x) + emb
+@recorded
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.parts = nn.ModuleDict({'a': Conv(8), 'b': Block(8)})
+    def forward(self, x, emb):
+        for name, part in self.parts.items():
+            x = part(x, emb) if isinstance(part, Block) else part(x)
+        return x
+"""
+)
+
+
+def test_what_a_slice_of_a_sequential_calls_is_the_members_of_each_owner(tmp_path: Path) -> None:
+    trace = build(tmp_path, {"m.py": SLICED}, "m.py:Net()", ["x=float32[2,4]"])
+    rows = fold(trace, trace.root.children).modules
+    silent = [row["path"] for row in rows if row.get("runs") is False]
+    assert silent and all(path.endswith(".out") for path in silent)  # the Sequential itself is not called, all its members are
+    assert {"wide.out.1", "again.out.2"} <= {row["path"] for row in rows if "order" in row and "path" in row}
+
+
+def test_classes_of_one_decorator_are_not_one_class(tmp_path: Path) -> None:
+    trace = build(tmp_path, {"m.py": DECORATED}, "m.py:Net()", ["x=float32[2,4]", "emb=float32[2,8]"])
+    assert [name for name in called(trace) if name != "Linear"] == ["Net", "Conv", "Block"]
+    assert trace.model_roots[0].cls.qname == "m.Net"
+    shapes = [node.outputs[0][1].shape for node in trace.root.walk() if type(node).__name__ == "ModuleCall"]
+    assert shapes == [(2, 8)] * 5
+
+
+def test_a_forward_that_hands_back_its_input_lacks_nothing(tmp_path: Path) -> None:
+    text = (
+        HEAD
+        + """
+class Drop(nn.Module):
+    def __init__(self, p=0.0):
+        super().__init__()
+        self.p = p
+    def forward(self, x):
+        return x if self.p == 0.0 else x * self.p
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.lin = nn.Linear(4, 4)
+        self.drop = Drop()
+    def forward(self, x):
+        return self.drop(self.lin(x))
+"""
+    )
+    trace = build(tmp_path, {"m.py": text}, "m.py:Net()", ["x=float32[2,4]"])
+    assert not fold(trace, trace.root.children).unresolved
