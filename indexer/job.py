@@ -120,8 +120,10 @@ def _read_launch(tree: Tree, envs: Sequence[Tree], request: JobRequest, outside:
 
 
 def _busy(rows: dict[str, Any]) -> bool:
-    """The device works for the job, though what runs on it is no module that was seen."""
-    moved = rows.get("host_device") or {}
+    """The device works for the job, though what runs on it is no module that was seen: a framework steps a model, or data moves in a loop."""
+    compute, moved = rows.get("compute") or {}, rows.get("host_device") or {}
+    if any(name in compute for name in ("forward", "backward", "optimizer_step")):
+        return True
     return bool(rows.get("loops")) and bool(moved.get("copies") or moved.get("syncs") or rows.get("device_device"))
 
 

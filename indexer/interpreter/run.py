@@ -235,5 +235,6 @@ def _build_module(interp: Interp, where: str) -> ModuleObject:
 def finish(interp: Interp) -> Trace:
     trace = interp.trace
     trace.assumed = dict(interp.settings.used)
-    trace.unused = interp.settings.unused
+    told = trace.plan.assumed if trace.plan is not None else {}  # what the launch line took
+    trace.unused = [name for name in interp.settings.unused if name not in told]
     return trace

@@ -20,7 +20,7 @@ from cgx.indexer.interpreter.values import (
 )
 from cgx.indexer.overlays.arguments import bind, flag, plain, tensors_in
 from cgx.indexer.overlays.data_loader import LOADER
-from cgx.indexer.overlays.lifecycle import ddp, place_model
+from cgx.indexer.overlays.lifecycle import ddp, is_loss, place_model
 from cgx.indexer.overlays.transfer import on_device
 from cgx.indexer.overlays.wrappers import inner
 
@@ -108,6 +108,7 @@ def prepared_loader(interp: Any, accelerator: Opaque, loader: Opaque) -> Opaque:
 def backward(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
     loss = args[1] if len(args) > 1 else kwargs.get("loss")
     interp.event("compute", site, author=AUTHOR, key="backward", value="accelerator.backward(loss)", loss=loss)
+    is_loss(interp, site, loss)
     return None
 
 

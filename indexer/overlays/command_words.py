@@ -44,6 +44,18 @@ def take_apart(words: list[Value]) -> Words:
     return found
 
 
+def by_rank_apart(words: list[Value]) -> list[Value]:
+    """``--local_rank=N`` that a launcher gives each rank, as two words: the name, and a value for each rank."""
+    found: list[Value] = []
+    for word in words:
+        heads = {value.partition("=")[0] for value in word.values if isinstance(value, str)} if isinstance(word, ByRank) else set()
+        if isinstance(word, ByRank) and len(heads) == 1 and all(isinstance(value, str) and "=" in value for value in word.values):
+            found += [heads.pop(), ByRank(tuple(str(value).partition("=")[2] for value in word.values))]
+        else:
+            found.append(word)
+    return found
+
+
 def is_option(word: Value) -> bool:
     return isinstance(word, str) and word.startswith("--")
 

@@ -31,6 +31,7 @@ from cgx.indexer.interpreter.values import (
     Unknown,
     Value,
 )
+from cgx.indexer.overlays.command_words import by_rank_apart
 
 PACKAGES = ("click",)
 COMMAND, GROUP, OPTION, ARGUMENT = (
@@ -126,7 +127,7 @@ def _add_command(interp: Any, site: Any, args: Args, kwargs: Kwargs) -> Value:
 def _call(interp: Any, site: Any, args: Args, kwargs: Kwargs) -> Value:
     """``main()``: the words of the line; ``main(["--x"])`` and ``standalone_mode=False`` as well."""
     given = args[1] if len(args) > 1 else kwargs.get("args")
-    words = list(interp.argv[1:]) if given is None else items_of(interp, given, site) or []
+    words = by_rank_apart(list(interp.argv[1:])) if given is None else items_of(interp, given, site) or []
     return run(
         interp,
         site,

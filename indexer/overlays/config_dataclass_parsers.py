@@ -28,7 +28,7 @@ from cgx.indexer.interpreter.values import (
     Value,
 )
 from cgx.indexer.overlays.annotation_types import Type
-from cgx.indexer.overlays.command_words import merge, take_apart
+from cgx.indexer.overlays.command_words import by_rank_apart, merge, take_apart
 from cgx.indexer.overlays.config_interpolation import load_text
 from cgx.indexer.overlays.typed_values import Field, Mismatch, fields_of, from_text, make_record, record_fields
 
@@ -107,7 +107,7 @@ def _hf_parse(interp: Any, site: Any, args: Args, kwargs: Kwargs) -> Value:
     """``parse_args_into_dataclasses``: one instance for each class, in order, and what no class has."""
     parser = args[0]
     words_given = args[1] if len(args) > 1 else kwargs.get("args")
-    words = list(interp.argv[1:]) if words_given is None else items_of(interp, words_given, site) or []
+    words = by_rank_apart(list(interp.argv[1:])) if words_given is None else items_of(interp, words_given, site) or []
     unknown = parser.attrs.get("__unknown__")
     rest_allowed = kwargs.get("return_remaining_strings") is True or unknown is not None
     namespace, rest = parse(interp, site, parser, words, None, rest_allowed)
@@ -243,7 +243,7 @@ def _add_arguments(interp: Any, site: Any, args: Args, kwargs: Kwargs) -> Value:
 def _simple_parse(interp: Any, site: Any, args: Args, kwargs: Kwargs) -> Value:
     parser = args[0]
     given = args[1] if len(args) > 1 else kwargs.get("args")
-    words = list(interp.argv[1:]) if given is None else items_of(interp, given, site) or []
+    words = by_rank_apart(list(interp.argv[1:])) if given is None else items_of(interp, given, site) or []
     namespace, _rest = parse(interp, site, parser, words, None, False)
     for dest, cls, _default in parser.attrs["__records__"]:
         if isinstance(cls, ClassValue):
@@ -268,7 +268,7 @@ def _nested(interp: Any, site: Any, args: Args, kwargs: Kwargs) -> Value:
     if not isinstance(cls, ClassValue):
         return Unknown(site.text, "missing-module", site.anchor)
     words_given = kwargs.get("args")
-    words = list(interp.argv[1:]) if words_given is None else items_of(interp, words_given, site) or []
+    words = by_rank_apart(list(interp.argv[1:])) if words_given is None else items_of(interp, words_given, site) or []
     apart = take_apart(words)
     given: dict[str, Any] = {}
     names = [*apart.configs, *[apart.options.pop(name) for name in ("config_path", "config") if name in apart.options]]

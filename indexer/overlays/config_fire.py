@@ -19,6 +19,7 @@ from cgx.indexer.interpreter.values import (
     Unknown,
     Value,
 )
+from cgx.indexer.overlays.command_words import by_rank_apart
 
 PACKAGES = ("fire",)
 SEPARATORS = ("-", "--")
@@ -29,7 +30,7 @@ def fire(interp: Any, site: Any, args: Args, kwargs: Kwargs) -> Value:
     component = args[0] if args else kwargs.get("component")
     command = args[1] if len(args) > 1 else kwargs.get("command")
     if command is None:
-        words = list(interp.argv[1:])
+        words = by_rank_apart(list(interp.argv[1:]))
     elif isinstance(command, str):
         words = list(command.split())
     else:
@@ -112,7 +113,9 @@ def _full(key: str, names: list[str]) -> str | None:
 
 def _value(word: Value) -> Value:
     """A word as fire reads it: a Python literal, a bare text otherwise."""
-    if isinstance(word, Unknown | ByRank):
+    if isinstance(word, ByRank):
+        return ByRank(tuple(_value(one) for one in word.values))
+    if isinstance(word, Unknown):
         return word
     text = text_of(word) or ""
     try:

@@ -25,7 +25,7 @@ from cgx.indexer.interpreter.values import (
     Value,
 )
 from cgx.indexer.overlays.annotation_types import Type
-from cgx.indexer.overlays.command_words import is_option, load_config, merge, take_apart
+from cgx.indexer.overlays.command_words import by_rank_apart, is_option, load_config, merge, take_apart
 from cgx.indexer.overlays.typed_values import (
     Field,
     Mismatch,
@@ -49,7 +49,7 @@ def cli(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> 
     if components is None:
         components = _components_of_caller(interp, site)
     given = kwargs.get("args")
-    words = list(given.items) if isinstance(given, ListValue) else list(interp.argv[1:])
+    words = list(given.items) if isinstance(given, ListValue) else by_rank_apart(list(interp.argv[1:]))
     return _dispatch(interp, site, components, words)
 
 
@@ -267,7 +267,7 @@ def _parse(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) 
     held = args[0].attrs.get("__components__")
     if not held:
         return ARGPARSE["argparse.ArgumentParser.parse_args"](interp, site, args, kwargs)
-    apart = take_apart(list(interp.argv[1:]))
+    apart = take_apart(by_rank_apart(list(interp.argv[1:])))
     found: dict[str, Value] = {}
     for prefix, component in held:
         options = apart.options.get(prefix, {}) if prefix else apart.options

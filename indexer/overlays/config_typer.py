@@ -22,6 +22,7 @@ from cgx.indexer.interpreter.values import (
     Value,
 )
 from cgx.indexer.overlays.annotation_types import Type
+from cgx.indexer.overlays.command_words import by_rank_apart
 from cgx.indexer.overlays.config_click import COMMAND, PARAMETERS, ROWS, run
 from cgx.indexer.overlays.typed_values import Field, Mismatch, fields_of, from_text
 
@@ -148,8 +149,8 @@ def _typer_call(interp: Any, site: Any, args: Args, kwargs: Kwargs) -> Value:
     commands = app.attrs["commands"].items
     context = Opaque("click.Context", {"obj": None, "params": DictValue()}, site.anchor)
     if len(commands) == 1 and app.attrs["callback"] is None:
-        return run(interp, site, next(iter(commands.values())), list(interp.argv[1:]), context)
-    return run(interp, site, app, list(interp.argv[1:]), context)
+        return run(interp, site, next(iter(commands.values())), by_rank_apart(list(interp.argv[1:])), context)
+    return run(interp, site, app, by_rank_apart(list(interp.argv[1:])), context)
 
 
 def _typer_run(interp: Any, site: Any, args: Args, kwargs: Kwargs) -> Value:
@@ -164,7 +165,7 @@ def _typer_run(interp: Any, site: Any, args: Args, kwargs: Kwargs) -> Value:
             ROWS: _rows,
         },
     )
-    return run(interp, site, made, list(interp.argv[1:]), Opaque("click.Context", {"params": DictValue()}, site.anchor))
+    return run(interp, site, made, by_rank_apart(list(interp.argv[1:])), Opaque("click.Context", {"params": DictValue()}, site.anchor))
 
 
 def _add_typer(interp: Any, site: Any, args: Args, kwargs: Kwargs) -> Value:

@@ -17,6 +17,7 @@ from cgx.indexer.interpreter.values import (
     Value,
 )
 from cgx.indexer.overlays.annotation_types import ANY, Type, of_value
+from cgx.indexer.overlays.command_words import by_rank_apart
 from cgx.indexer.overlays.typed_values import Field, Mismatch, fields_of, from_text, make_record, record_values
 
 PACKAGES = ("tyro",)
@@ -31,7 +32,7 @@ def cli(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> 
         if isinstance(given, ListValue)
         else list(given)
         if isinstance(given, tuple)
-        else list(interp.argv[1:])
+        else by_rank_apart(list(interp.argv[1:]))
     )
     default = kwargs.get("default")
     if isinstance(given, Unknown):
@@ -177,7 +178,7 @@ def _nest(table: dict[str, Any], path: list[str], value: Any) -> None:
 def _overridable(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
     """``tyro.extras.overridable_config_cli({"name": (help, config)})``: a subcommand for each."""
     table = _configs(args[0] if args else kwargs.get("configs"))
-    return _subcommand(interp, site, table, list(interp.argv[1:]))
+    return _subcommand(interp, site, table, by_rank_apart(list(interp.argv[1:])))
 
 
 def _configs(value: Value) -> dict[str, Value]:
@@ -193,7 +194,7 @@ def _subcommand_type(interp: Any, site: Any, args: list[Value], kwargs: dict[str
 
 
 def _subcommand_cli(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
-    return _subcommand(interp, site, _configs(args[0]), list(interp.argv[1:]))
+    return _subcommand(interp, site, _configs(args[0]), by_rank_apart(list(interp.argv[1:])))
 
 
 def _anything(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:

@@ -31,6 +31,7 @@ from cgx.indexer.overlays.data_loader import LOADER
 from cgx.indexer.overlays.deepspeed_config import AUTO, Batch, Settings, batch_of, read
 from cgx.indexer.overlays.deepspeed_runtime import NAMED
 from cgx.indexer.overlays.groups import ranks_of
+from cgx.indexer.overlays.lifecycle import is_loss
 from cgx.indexer.overlays.schedulers import SCHEDULER
 from cgx.indexer.overlays.transfer import move_module
 from cgx.indexer.overlays.wrappers import inner, proxy_entries
@@ -204,6 +205,7 @@ def call(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) ->
     if not args[0].attrs.get("cgx.loads"):  # else the loader starts the timer
         timed(interp, args[0], site, "forward")
     if not isinstance(inner(args[0]), ModuleInstance):  # a model whose source is not there
+        interp.note_unknown(inner(args[0]))
         interp.event("compute", site, author=AUTHOR, key="forward", value=site.text)
         return interp.unknown(site.text, "missing-module", site)
     return interp.call(args[0].attrs["module"], list(args[1:]), kwargs, site)
@@ -224,6 +226,7 @@ def at_boundary(interp: Any, engine: Opaque, site: Any) -> Iterator[None]:
 def backward(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
     loss = args[1] if len(args) > 1 else kwargs.get("loss")
     interp.event("compute", site, author=AUTHOR, key="backward", value="engine.backward(loss)", loss=loss)
+    is_loss(interp, site, loss)
     settings = args[0].attrs["cgx.settings"]
     for row in deepspeed_zero.offloaded(settings):
         if row["phase"] == "backward":

@@ -47,6 +47,25 @@ def collate(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value])
     return DictValue({key: TensorValue((None, None), "int64", "cpu", pinned=False) for key in dict.fromkeys(keys)})
 
 
+def default(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    """``default_data_collator(features, return_tensors="pt")``: each key of the features stacked as a host tensor."""
+    listed = args[0] if args else kwargs.get("features")
+    first = listed.items[0] if isinstance(listed, ListValue) and listed.items else None
+    if isinstance(first, DictValue) and not first.open:
+        return DictValue({key: stacked(value) for key, value in first.items.items()})
+    return DictValue(open=True)
+
+
+def stacked(value: Value) -> TensorValue:
+    known = value.dtype if isinstance(value, TensorValue) else "int64" if isinstance(value, int) else None
+    shape = (None, *value.shape) if isinstance(value, TensorValue) and value.shape is not None else None
+    return TensorValue(shape, known, "cpu", pinned=False)
+
+
 FAMILIES: tuple[tuple[str, Any], ...] = (("transformers", family), ("trl", family))
-ENTRIES: dict[str, Any] = {f"{COLLATOR}.__call__": collate}
+ENTRIES: dict[str, Any] = {
+    f"{COLLATOR}.__call__": collate,
+    "transformers.default_data_collator": default,
+    "transformers.data.data_collator.default_data_collator": default,
+}
 BASES: dict[str, tuple[str, ...]] = {}

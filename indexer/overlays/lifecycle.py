@@ -5,6 +5,7 @@ Everything is anchored at the call of the user's code that starts the trainer; t
 
 from __future__ import annotations
 
+import ast
 import contextlib
 from collections.abc import Iterator
 from typing import Any
@@ -207,3 +208,13 @@ def optimizer_step(interp: Any, optimizer: Value, site: Any) -> None:
         if isinstance(one, Opaque | Instance):
             interp.call(interp.getattr(one, "step", site), [], {}, site)
             interp.call(interp.getattr(one, "zero_grad", site), [], {}, site)
+
+
+def is_loss(interp: Any, site: Any, value: Value) -> None:
+    """What a framework's ``backward`` takes is a scalar on the device, whatever model it came from: its name stands for one from here on."""
+    node = site.node
+    given = node.args[0] if isinstance(node, ast.Call) and node.args else None
+    if isinstance(value, Unknown) and isinstance(given, ast.Name) and hasattr(site, "frame"):
+        scope = site.frame.scope.find(given.id)
+        if scope is not None:
+            interp.trail.set_item(scope.vars, given.id, TensorValue((), None, "cuda", requires_grad=True))

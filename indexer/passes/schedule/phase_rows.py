@@ -215,6 +215,8 @@ def every_of(frequency: dict[str, Any]) -> dict[str, Any]:
 
 def ranks_of_phase(run: Run, name: str, spot: Spot, found: list[Spot]) -> str:
     """Those of its leader; a checkpoint that one rank writes is still of all ranks where they gather it."""
+    if name == "startup" and any(run.place(one)["ranks"] == "all" for one in found):
+        return "all"
     if name == "checkpoint":
         shared = [one for one in found if isinstance(one.node, Event) and one.node.kind in ("collective", "copy")]
         if any(run.place(one)["ranks"] == "all" for one in shared):

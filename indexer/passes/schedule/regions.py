@@ -25,6 +25,8 @@ class Regions:
         training = [*step.backwards, *step.optimizers]
         evals = [spot for spot in found if self.evaluates(spot)] if step.kind == "training" else []
         saves = [spot for spot in events(found, "checkpoint") if spot.node.data.get("action") == "save"]  # type: ignore[attr-defined]
+        saves = [spot for spot in saves if not self.prepares(found, spot)]
+        self.saves = {id(spot.node) for spot in saves}
         roots = self.roots(evals, [*training, *saves])
         acting = [spot for spot in events(found, "data") if spot.node.data.get("simulated") and not spot.in_worker]  # type: ignore[attr-defined]
         self.rollout = [root for root in roots if acting and not named_evaluation(root)] if step.kind == "training" else []
@@ -33,6 +35,13 @@ class Regions:
         models = [spot for spot in found if isinstance(spot.node, ModuleCall)]
         self.checkpoint = self.roots(saves, [*training, *models, *self.told_before(found, saves)])
         self.training = {id(node) for spot in training for node in spot.path}
+
+    def prepares(self, found: list[Spot], save: Spot) -> bool:
+        """A file of data of the host, written before the first step: a cache, no checkpoint."""
+        marks = [*self.step.forwards, *self.step.backwards, *self.step.optimizers]
+        if self.step.kind != "training" or save.order > min((spot.order for spot in marks), default=-1):
+            return False
+        return not any(spot.anchor == save.anchor and spot.node.data.get("carrier") == "checkpoint" for spot in events(found, "copy"))  # type: ignore[attr-defined]
 
     def told_before(self, found: list[Spot], saves: list[Spot]) -> list[Spot]:
         """Values read from the device in a branch that saves further inside: what is reported is not part of saving."""
@@ -107,6 +116,8 @@ class Regions:
         """``evaluation``, ``checkpoint`` or None."""
         node = spot.node
         if isinstance(node, Event) and (node.kind == "checkpoint" or node.data.get("carrier") == "checkpoint"):
+            if node.kind == "checkpoint" and node.data.get("action") == "save" and id(node) not in self.saves:
+                return None
             return "checkpoint" if node.data.get("action") != "load" else None
         if self.root(spot, self.evaluation) is not None:
             return "evaluation"
