@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Any
 
 from cgx.indexer.interpreter import operators
 from cgx.indexer.interpreter.blocks import note_period
 from cgx.indexer.interpreter.joins import join
 from cgx.indexer.interpreter.scopes import Frame, Scope, Site
-from cgx.indexer.interpreter.trace import BranchNode
+from cgx.indexer.interpreter.trace import BranchNode, LoopNode
 from cgx.indexer.interpreter.values import (
     MAYBE,
     MISSING,
@@ -361,7 +362,7 @@ def _comprehend(interp: Interp, node: Any, frame: Frame, add: Callable[[Frame], 
             return
         element = items.element if isinstance(items, Sequence) else Unknown(f"element of {site.text}", getattr(items, "reason", "data"), site.anchor)
         length = items.length if isinstance(items, Sequence) else items
-        with interp.loop(LoopContext(context.expr, length, context.anchor)):
+        with _rounds(interp, generator, site, length), interp.loop(LoopContext(context.expr, length, context.anchor)):
             interp.assign(generator.target, element, inner)
             if _passes(interp, generator.ifs, inner) is not False:
                 run(index + 1)
@@ -371,6 +372,14 @@ def _comprehend(interp: Interp, node: Any, frame: Frame, add: Callable[[Frame], 
 
     run(0)
     return found[0] if found else None
+
+
+def _rounds(interp: Interp, generator: ast.comprehension, site: Site, length: Value) -> AbstractContextManager[Any]:
+    """The rounds of a comprehension whose elements are not known one by one, as a loop of the job."""
+    if interp.in_model:
+        return nullcontext()
+    target = ast.unparse(generator.target)
+    return interp.inside(LoopNode(site.anchor, site.text, count=length, expr=site.text, target=target, over="comprehension", bound=site.anchor))
 
 
 def _passes(interp: Interp, tests: list[ast.expr], frame: Frame) -> bool | None:

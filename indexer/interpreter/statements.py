@@ -103,10 +103,38 @@ def if_(interp: Interp, node: ast.If, frame: Frame) -> Signal:
         body = node.body if truth else node.orelse
         if guard is None:
             return block(interp, body, frame)
-        guard.text = guard.text if truth else f"not ({guard.text})"
+        condition = guard.text
+        guard.text = condition if truth else f"not ({condition})"
         with interp.inside(guard):
-            return block(interp, body, frame)
+            signal = block(interp, body, frame)
+        if isinstance(test, ByRank) and not interp.in_model:
+            other_ranks(interp, node, (test, bool(truth)), (guard, condition), signal, frame)
+        return signal
     return undecided(interp, node, test, frame)
+
+
+def other_ranks(interp: Interp, node: ast.If, decided: tuple[ByRank, bool], taken: tuple[BranchNode, str], own: Signal, frame: Frame) -> None:
+    """The side that other ranks take, for what it does; the state goes on as the first rank leaves it."""
+    (test, truth), (guard, condition) = decided, taken
+    body = node.orelse if truth else node.body
+    ranks = tuple(rank for rank in range(len(test.values)) if rank not in (guard.ranks or ()))
+    if not body or not ranks:
+        return
+    text = f"not ({condition})" if truth else condition
+    kept = frame.result
+    interp.trail.begin()
+    try:
+        with interp.inside(BranchNode(guard.anchor, text, decided=True, ranks=ranks)), interp.catching():
+            signal: str | None = block(interp, body, frame)
+    except Raised:
+        signal = "raise"
+    except BaseException:
+        interp.trail.commit()
+        raise
+    interp.trail.rollback()
+    frame.result, frame.rest = kept, None
+    if signal is not None and own is None:  # they leave: what follows is for the others alone
+        frame.rest = BranchNode(guard.anchor, guard.text, decided=True, ranks=guard.ranks)
 
 
 def undecided(interp: Interp, node: ast.If, test: Value, frame: Frame) -> Signal:

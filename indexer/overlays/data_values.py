@@ -6,7 +6,7 @@ import dataclasses
 from typing import Any
 
 from cgx.indexer.interpreter.batches import BATCH, PINNED
-from cgx.indexer.interpreter.values import DictValue, ListValue, TensorValue, Unknown, Value
+from cgx.indexer.interpreter.values import DictValue, ListValue, Opaque, TensorValue, Unknown, Value
 
 
 def collated(element: Value, batch: Value) -> Value:
@@ -63,6 +63,8 @@ def pinned(value: Value) -> Value:
     elif isinstance(value, DictValue):
         for one in value.items.values():
             pinned(one)
+    elif isinstance(value, Opaque) and value.qname == "cgx.TensorMapping":
+        pinned(value.attrs["cgx.value"])
     return value
 
 

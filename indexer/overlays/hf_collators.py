@@ -6,6 +6,7 @@ import re
 from typing import Any
 
 from cgx.indexer.interpreter.values import DictValue, ListValue, Opaque, TensorValue, Value
+from cgx.indexer.overlays.tensor_mappings import mapping
 
 COLLATOR = "transformers.DataCollator"
 NAMED = re.compile(r"(?:transformers|trl)\.(?:[\w.]+\.)?(?:DataCollator\w*|DefaultDataCollator)")
@@ -53,7 +54,7 @@ def default(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value])
     first = listed.items[0] if isinstance(listed, ListValue) and listed.items else None
     if isinstance(first, DictValue) and not first.open:
         return DictValue({key: stacked(value) for key, value in first.items.items()})
-    return DictValue(open=True)
+    return mapping(site, TensorValue(None, None, "cpu", pinned=False))
 
 
 def stacked(value: Value) -> TensorValue:

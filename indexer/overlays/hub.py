@@ -60,6 +60,16 @@ def batch(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -
     return DictValue({"input_ids": listed, "attention_mask": listed})
 
 
+def padded(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    """``tokenizer.pad(features, return_tensors="pt")``: a host tensor for each key of the features."""
+    from cgx.indexer.interpreter.values import TensorValue
+    from cgx.indexer.overlays.tensor_mappings import mapping
+
+    if kwargs.get("return_tensors") not in ("pt", "torch"):
+        return interp.unknown(site.text, "data", site)
+    return mapping(site, TensorValue((None, None), "int64", "cpu", pinned=False), "transformers.BatchEncoding")
+
+
 def encoding_to(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
     """``BatchEncoding.to(device)``: each tensor is copied."""
     from cgx.indexer.overlays.lifecycle import moved_batch
@@ -131,6 +141,7 @@ ENTRIES |= {
     "transformers.AutoConfig.from_pretrained": config,
     f"{CONFIG}.__getattr__": config_attribute,
     f"{TOKENIZER}.__call__": batch,
+    f"{TOKENIZER}.pad": padded,
     f"{TOKENIZER}.encode": tokens("tokens"),
     f"{TOKENIZER}.convert_tokens_to_ids": tokens("int"),
     f"{TOKENIZER}.tokenize": tokens("tokens"),

@@ -26,6 +26,7 @@ from cgx.indexer.interpreter.values import (
 )
 from cgx.indexer.overlays.arguments import flag
 from cgx.indexer.overlays.ddp import DDP
+from cgx.indexer.overlays.tensor_mappings import MAPPING
 from cgx.indexer.overlays.transfer import ACCELERATORS, all_modules, blocks, move_module, tensor_bytes
 from cgx.indexer.overlays.wrappers import has_buffers, inner
 
@@ -96,6 +97,9 @@ def moved_batch(interp: Any, batch: Value, non_blocking: bool, site: Any, author
             for key, one in batch.items.items()
         }
         return DictValue(items, open=batch.open, kind=batch.kind)
+    if isinstance(batch, Opaque) and batch.qname == MAPPING:
+        value = moved_batch(interp, batch.attrs["cgx.value"], non_blocking, site, author, what)
+        return Opaque(MAPPING, {**batch.attrs, "cgx.value": value}, batch.anchor)
     return batch
 
 

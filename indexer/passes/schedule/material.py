@@ -31,6 +31,7 @@ class Material:
         self.known: dict[int, bool] = {}
         self.lists: list[Any] = []
         self.visit(trace.root)
+        self.take(trace.world_size)  # how many processes share each collective
         for module in trace.modules:
             for value in module.attrs.values():
                 self.take(value)

@@ -22,7 +22,7 @@ def ranks_of(branches: list[BranchNode], world: int | Unknown) -> str:
         if branch.ranks is not None:
             if branch.ranks == (0,) and world != 1:
                 answer = "rank 0"
-            elif isinstance(world, int) and len(branch.ranks) < min(world, 64):
+            elif not isinstance(world, int) or len(branch.ranks) < min(world, 64):
                 answer = branch.text
         elif RANK_ZERO.search(branch.text) and not NEGATED.search(branch.text):
             answer = "rank 0"
