@@ -98,7 +98,7 @@ def own_row(run: Run, spot: Spot, data: dict[str, Any]) -> dict[str, Any]:
     row.setdefault("workers", 0)
     row.setdefault("asynchronous", False)
     row["blocks_step"] = bool(data.get("blocks_step", True)) and in_step
-    row["repeat"] = repeat_in_step(spot, run.step)
+    row["repeat"] = repeat_in_step(spot, run.step, samples=False)
     row["code_anchor"] = str(spot.anchor)
     return row
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Iterable
 from typing import Any
 
-from cgx.indexer.interpreter.trace import BranchNode, LoopNode, ModuleCall, Node, ScopeNode
+from cgx.indexer.interpreter.trace import BranchNode, LoopNode, Node, ScopeNode
 from cgx.indexer.passes.schedule.counts import as_count, loop_count, product
 from cgx.indexer.passes.schedule.step import Step
 from cgx.indexer.passes.schedule.tree import Spot
@@ -150,14 +151,16 @@ def loops_inside(spot: Spot, unit: LoopNode | None) -> list[LoopNode]:
     return [one for one in spot.below(unit) if isinstance(one, LoopNode) and not one.iterations]
 
 
-def repeat_in_step(spot: Spot, step: Step) -> int | None:
-    """Times within one step."""
+def repeat_in_step(spot: Spot, step: Step, samples: bool = True) -> int | None:
+    """Times within one step. Without ``samples`` what a comprehension does for each sample of a batch counts once."""
+
+    def product_of(loops: Iterable[LoopNode]) -> int | None:
+        return product(loop_count(one) for one in loops if samples or one.over != "comprehension")
+
     if step.loop is None and step.micro is not None and spot.holds(step.micro):
-        return product(loop_count(one) for one in [step.micro, *loops_inside(spot, step.micro)] if not in_one_round(spot, one))
+        return product_of(one for one in [step.micro, *loops_inside(spot, step.micro)] if not in_one_round(spot, one))
     if step.loop is None or not spot.holds(step.loop):
-        return repeat_of(spot, step)
+        return repeat_of(spot, step) if samples else product_of(loops_inside(spot, unit_loop(spot, step)))
     if step.accumulate_branch is not None and not spot.holds(step.accumulate_branch):
-        inner = product(loop_count(one) for one in loops_inside(spot, step.loop))
-        return product([step.accumulate, inner])
-    below = [one for one in spot.below(step.loop) if not isinstance(one, ModuleCall)]
-    return product(loop_count(one) for one in below if isinstance(one, LoopNode) and not one.iterations)
+        return product([step.accumulate, product_of(loops_inside(spot, step.loop))])
+    return product_of(one for one in spot.below(step.loop) if isinstance(one, LoopNode) and not one.iterations)
