@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import builtins
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from types import ModuleType
 from typing import Any
 
@@ -73,6 +73,7 @@ class Externals:
         self._families: dict[str, list[Any]] = {}  # package -> handlers that tell by the name itself
         self._packages: set[str] = set()  # whose tables win over their source
         self._names: set[str] = set()  # single names of which the same is true
+        self._after: dict[str, list[tuple[str, Any]]] = {}  # method -> (library class, what to do behind a user's own)
         self._made: dict[str, Value] = {}
         self._classes: dict[str, ClassValue | None] = {}
         self.external_overrides: dict[str, Value] = {}
@@ -82,6 +83,9 @@ class Externals:
                 self._handlers.setdefault(name, []).append(handler)
                 self._tops.add(name.partition(".")[0])
             self._bases.update(getattr(table, "BASES", {}))
+            for name, handler in getattr(table, "AFTER", {}).items():
+                owner, _, method = name.rpartition(".")
+                self._after.setdefault(method, []).append((owner, handler))
             self._packages.update(getattr(table, "PACKAGES", ()))
             for top, handler in getattr(table, "FAMILIES", ()):
                 self._families.setdefault(top, []).append(handler)
@@ -97,6 +101,12 @@ class Externals:
     def overlaid(self, func: FunctionValue) -> Iterable[Any]:
         """Table rows that answer for a function of a library even where its source is read."""
         return self._handlers.get(func.qname, ()) if not func.path.startswith("cgx:") else ()
+
+    def overridden(self, name: str, owner: Instance) -> Iterator[Any]:
+        """What a table does behind a method of the source that stands in for one of a library's class."""
+        for base, handler in self._after.get(name, ()):
+            if any(isinstance(cls, External) and base in self.lineage(cls.qname) for cls in owner.cls.mro):
+                yield handler
 
     def has_tables(self, top: str) -> bool:
         return top in self._tops or top in LIBRARIES

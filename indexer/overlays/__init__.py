@@ -14,6 +14,8 @@ What the tables ask of the interpreter beyond plain calls, each under ``<class q
 - methods of ``torch.nn.Module`` listed here (``to``, ``cuda``, ``compile``, ...) win over the built-in ones;
 - ``__hasattr__`` of an ``Opaque`` (args: object, name), asked by ``hasattr``;
 - ``NAMES`` of a table: single qualified names of the same kind;
+- ``AFTER`` of a table: method of a library's class -> ``handler(interp, site, owner, nodes)``, called behind a user's own method
+  of that name in a class derived from it, with what it left in the trace;
 - ``FAMILIES`` of a table: (package, handler with the name as second argument), asked where no row has a name of the package;
 - ``PACKAGES`` of a table: packages (by dotted name) whose names it answers for even where ``--env`` has their source;
 - :func:`cgx.indexer.overlays.transfer.sync` for ``if``/``while``/``assert`` on a tensor ("branch"), ``int``/``float``/``bool``

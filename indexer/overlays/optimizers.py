@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from cgx.indexer.interpreter.trace import BranchNode
-from cgx.indexer.interpreter.values import DictValue, ListValue, Opaque, Sequence, TensorValue, Unknown, Value
+from cgx.indexer.interpreter.trace import BranchNode, Event, Node
+from cgx.indexer.interpreter.values import DictValue, Instance, ListValue, Opaque, Sequence, TensorValue, Unknown, Value
 from cgx.indexer.overlays.arguments import bind, flag, number, plain
 
 AUTHOR = "overlays.optimizers"
@@ -196,10 +196,20 @@ def taken(interp: Any, optimizer: Value, site: Any) -> None:
     settle(optimizer)
     row = optimizer.attrs.get("cgx.row") if isinstance(optimizer, Opaque) else None
     interp.event("compute", site, author=AUTHOR, key="optimizer_step",
-                 value=optimizer.qname if isinstance(optimizer, Opaque) else "", optimizer=getattr(optimizer, "anchor", None))  # fmt: skip
+                 value=optimizer.qname if isinstance(optimizer, Opaque) else optimizer.cls.qname if isinstance(optimizer, Instance) else "", optimizer=getattr(optimizer, "anchor", None))  # fmt: skip
     for one in ROWS:
         if one.name == row and one.syncs:
             interp.event("sync", site, author=AUTHOR, sync=one.syncs, what=site.text, internal=True)
+
+
+def own_step(interp: Any, site: Any, owner: Instance, nodes: list[Node]) -> None:
+    """Behind the ``step`` of a user's optimizer: it is one where no other optimizer has stepped inside it."""
+    if any(isinstance(node, Event) and node.data.get("key") == "optimizer_step" for top in nodes for node in top.walk()):
+        return
+    groups = owner.attrs.get("param_groups")
+    known = len(groups.items) if isinstance(groups, ListValue) and not groups.open else None
+    interp.event("compute", site, author=AUTHOR, key="optimizer", value=owner.cls.qname, groups=known, anchor_at=owner.constructed_at)
+    interp.event("compute", site, author=AUTHOR, key="optimizer_step", value=owner.cls.qname, optimizer=owner.constructed_at)
 
 
 def zero_grad(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
@@ -286,6 +296,7 @@ ENTRIES |= {
     f"{OPTIMIZER}.register_step_pre_hook": nothing,
     f"{OPTIMIZER}.register_step_post_hook": nothing,
 }
+AFTER: dict[str, Any] = {f"{OPTIMIZER}.step": own_step}
 BASES: dict[str, tuple[str, ...]] = {row.qname: (OPTIMIZER,) for row in ROWS} | {
     "torch.optim.optimizer.Optimizer": (OPTIMIZER,)
 }
