@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from cgx.indexer.interpreter.scopes import Frame
 
 PERIOD = "%"  # first character of a guard that is a period: "%every%counter"
+ONCE = "="  # first character of a guard that holds in one round of a loop: "=anchor of the loop"
 
 
 def run_block(interp: Interp, body: list[ast.stmt], frame: Frame) -> str | None:
@@ -44,11 +45,14 @@ def holds_in_period(test: ast.expr) -> bool:
 
 
 def note_period(interp: Any, node: ast.expr, value: Value, frame: Frame) -> Value:
-    """An undecided ``counter % every == rest`` keeps its period, for the branch that asks it later under another name."""
+    """An undecided ``counter % every == rest`` keeps its period, and ``counter == last`` its loop, for the branch that asks it
+    later under another name."""
     if isinstance(value, Unknown) and not value.guard.startswith(PERIOD) and interp.loops and not interp.forward_depth:
         found = interp.period(node, frame)
         if found is not None and isinstance(found[1], int) and not isinstance(found[1], bool):
             value.guard = f"{PERIOD}{found[1]}{PERIOD}{found[0]}"
+        elif not value.guard and (loop := interp.once(node, frame)) is not None:
+            value.guard = f"{ONCE}{loop}"
     return value
 
 

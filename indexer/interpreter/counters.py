@@ -24,7 +24,8 @@ def planned(interp: Interp, node: ast.While, frame: Frame) -> tuple[int, ast.If 
         return (rounds, None) if rounds is not None else None
     for position, statement in enumerate(node.body):
         if isinstance(statement, ast.If) and isinstance(statement.body[-1], ast.Break) and not statement.orelse:
-            rounds = _until(interp, node, statement.test, frame, frame, leaves=True, position=position)
+            test = _named(statement.test, node.body[:position])
+            rounds = _until(interp, node, test, frame, frame, leaves=True, position=position)
             if rounds is not None:
                 return rounds, statement
     return None
@@ -40,6 +41,16 @@ def holds(interp: Interp, node: ast.While, frame: Frame, ending: ast.If | None) 
         if interp.attempt(lambda owner=owner: interp.truth(interp.eval(owner.test, frame))) is not False:
             return False
     return True
+
+
+def _named(test: ast.expr, before: list[ast.stmt]) -> ast.expr:
+    """``last`` of a round in which it was set to a comparison is that comparison."""
+    if not isinstance(test, ast.Name):
+        return test
+    for statement in reversed(before):
+        if isinstance(statement, ast.Assign) and any(isinstance(one, ast.Name) and one.id == test.id for one in statement.targets):
+            return statement.value
+    return test
 
 
 def _inlined(interp: Interp, test: ast.expr, frame: Frame) -> tuple[ast.expr, Frame | None]:
@@ -65,10 +76,14 @@ def _until(
     kind: Any = type(test.ops[0])
     for counter, bound, operator in ((test.left, test.comparators[0], kind), (test.comparators[0], test.left, FLIPPED.get(kind))):
         step = _step(node.body, counter)
-        if step is None or operator not in (ast.Lt, ast.LtE, ast.Gt, ast.GtE):
+        if step is None or operator not in (ast.Lt, ast.LtE, ast.Gt, ast.GtE, ast.Eq):
             continue
         index, by = step
         start, limit = _number(interp, counter, place), _number(interp, bound, place)
+        if operator is ast.Eq:
+            if not leaves or start is None or limit is None or by <= 0 or (limit - start) % by or start > limit:
+                continue
+            operator = ast.GtE  # it is met, not passed over
         if start is None or limit is None or by <= 0 or (operator in (ast.Gt, ast.GtE)) != leaves:
             continue
         # The loop goes on while the counter is below ``limit``.

@@ -214,7 +214,7 @@ def ifexp(interp: Interp, node: ast.IfExp, frame: Frame) -> Value:
             BranchNode(frame.anchor(node.test), text if holds else f"not ({text})", test=test)
         ):
             branches.append(interp.attempt(lambda expr=expr: interp.eval(expr, frame)))
-    interp.note_unknown(test)
+    interp.note_unknown(test, tested=True)
     interp.trace.conditions[text] = test
     return join(branches[0], branches[1], text, frame.anchor(node), frame.code.text(node))
 

@@ -7,10 +7,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from cgx.indexer.interpreter.blocks import negated
+from cgx.indexer.interpreter.blocks import ONCE, negated
 from cgx.indexer.interpreter.joins import ANOTHER
 from cgx.indexer.interpreter.trace import BranchNode
 from cgx.indexer.interpreter.values import MISSING, Alternatives, ByRank, Instance, TensorValue, Unknown, Value
+from cgx.indexer.ops.dims import Dim
 
 if TYPE_CHECKING:
     from cgx.indexer.interpreter.scopes import Frame
@@ -154,13 +155,46 @@ class Guards:
     def period(self: Any, test: ast.expr, frame: Frame) -> tuple[str, Any] | None:
         """(counter, every) of ``counter % every == rest`` inside a condition."""
         for node in _remainders(test):
-            if not isinstance(node.left, ast.Constant):
+            if not isinstance(node.left, ast.Constant) and self._counts(test, node, frame):
                 every = self.attempt(lambda node=node: self.eval(node.right, frame))
                 counter = self.attempt(lambda node=node: self.eval(node.left, frame))
                 if isinstance(every, TensorValue | str) or isinstance(counter, str | TensorValue):
                     continue
                 return frame.code.text(node.left), every
         return None
+
+    def _counts(self: Any, test: ast.expr, node: ast.expr, frame: Frame) -> bool:
+        """The part of a condition can hold: it stands in no ``and`` beside something that surely does not."""
+        for one in _ands(test):
+            if any(part is node or node in ast.walk(part) for part in one.values):
+                others = (part for part in one.values if node not in ast.walk(part) and _asks_only(part))
+                if any(self.attempt(lambda part=part: self.truth(self.eval(part, frame))) is False for part in others):
+                    return False
+        return True
+
+    def once(self: Any, test: ast.expr, frame: Frame) -> str | None:
+        """The loop (its anchor) in one round of which an undecided condition holds: ``step == last``, also under a name."""
+        if isinstance(test, ast.BoolOp):
+            if not _asks_only(test):
+                return None
+            found = []
+            for part in test.values:
+                truth = self.attempt(lambda part=part: self.truth(self.eval(part, frame)))
+                if truth is None or isinstance(truth, Unknown):
+                    found.append(self.once(part, frame))
+                elif truth is isinstance(test.op, ast.Or):
+                    return None
+            known = [one for one in found if one is not None]
+            enough = bool(known) and (isinstance(test.op, ast.And) or len(set(found)) == 1)
+            return known[0] if enough else None
+        if isinstance(test, ast.Compare) and len(test.ops) == 1 and isinstance(test.ops[0], ast.Eq) and _asks_only(test):
+            sides = [self.attempt(lambda side=side: self.eval(side, frame)) for side in (test.left, test.comparators[0])]
+            carried = [one for one in sides if isinstance(one, Unknown) and one.reason == "loop-carried" and one.hint == "int"]
+            other = next((one for one in sides if one is not next(iter(carried), None)), None)
+            steady = isinstance(other, int | Dim) or (isinstance(other, Unknown) and other.reason != "loop-carried")
+            return str(carried[0].anchor) if len(carried) == 1 and steady and not _remainders(test) else None
+        value = self._peek(test, frame)
+        return value.guard[1:] if isinstance(value, Unknown) and value.guard.startswith(ONCE) else None
 
 
 def first_rounds(interp: Any, test: Value, text: str) -> dict[bool, Anchor]:
@@ -191,6 +225,10 @@ def _asks_only(node: ast.expr) -> bool:
         elif isinstance(one, ast.NamedExpr | ast.Await | ast.comprehension):
             return False
     return True
+
+
+def _ands(test: ast.expr) -> tuple[ast.BoolOp, ...]:
+    return tuple(node for node in ast.walk(test) if isinstance(node, ast.BoolOp) and isinstance(node.op, ast.And))
 
 
 def _remainders(test: ast.expr) -> tuple[ast.BinOp, ...]:

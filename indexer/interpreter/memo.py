@@ -151,7 +151,7 @@ class Memo:
                 if inner is not None:
                     self.note_tree(inner)
         for unknown in entry.unknowns:
-            self.note_unknown(unknown)
+            self.note_unknown(unknown, tested=True)
         node.same_as = entry.node.same_as or entry.node
         node.children = entry.node.children
         swap = {id(old): new for old, new in zip(entry.args, argument_tensors(args, kwargs))}

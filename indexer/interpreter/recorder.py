@@ -81,13 +81,18 @@ class Recorder:
             self.seen_unknowns.discard(_key(unknown))
         del self.trace.unknowns[mark[1] :]
 
-    def note_unknown(self, value: Value) -> None:
-        """A value that is not known decided something: it goes into the list of what is unresolved."""
+    def note_unknown(self, value: Value, tested: bool = False) -> None:
+        """A value that is not known decided something: it goes into the list of what is unresolved.
+
+        ``tested``: it was the condition of a branch, so that what lies in the branch says whether it matters.
+        """
         for unknown in _unknowns(value):
             if unknown.reason == "loop-carried" or _key(unknown) in self.seen_unknowns:
                 continue
             self.seen_unknowns.add(_key(unknown))
             self.trace.unknowns.append(unknown)
+            if not tested:
+                self.trace.stated.append(unknown)
 
 
 def _matters(node: Node) -> bool:

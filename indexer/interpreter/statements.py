@@ -141,10 +141,11 @@ def undecided(interp: Interp, node: ast.If, test: Value, frame: Frame) -> Signal
     """Both branches from the same state; what they leave behind is joined."""
     text = frame.code.text(node.test)
     anchor = frame.anchor(node.test)
-    interp.note_unknown(test)
+    interp.note_unknown(test, tested=True)
     period = interp.period(node.test, frame) or noted_period(test)
     in_period = holds_in_period(node.test)
     rounds = first_rounds(interp, test, text)
+    once = interp.once(node.test, frame) if interp.loops and not interp.forward_depth else None
     outcomes: list[tuple[str, Value, dict[Any, Change], Raised | None]] = []
     sides: list[BranchNode] = []
     for body, holds in ((node.body, True), (node.orelse, False)):
@@ -152,6 +153,7 @@ def undecided(interp: Interp, node: ast.If, test: Value, frame: Frame) -> Signal
         branch = BranchNode(anchor, text if holds else f"not ({text})", period=period if holds is in_period else None, ranks=ranks)
         branch.first, branch.later, branch.test = rounds.get(holds), rounds.get(not holds), test
         sides.append(branch)
+        branch.once = (holds and once) or ""
         interp.trail.begin()
         error: Raised | None = None
         signal: Signal = None

@@ -105,6 +105,7 @@ class BranchNode(Node):
     ranks: tuple[int, ...] | None = None
     first: Anchor | None = None
     later: Anchor | None = None
+    once: str = ""  # the loop (its anchor's text) in one round of which it holds: ``step == last``
     test: Any = None  # the value that was not known, where it decides the branch
     aborts: bool = False  # it ends in an exception, and the job goes on where the condition does not hold
 
@@ -153,6 +154,7 @@ class Trace:
     root: JobNode
     modules: list[ModuleInstance] = field(default_factory=list)
     unknowns: list[Any] = field(default_factory=list)  # Unknown values that decided something, in order, distinct
+    stated: list[Any] = field(default_factory=list)  # those of them that are no conditions
     faults: list[tuple[str, str]] = field(default_factory=list)  # (where, message): internal faults
     assumed: dict[str, Any] = field(default_factory=dict)  # values from --set that were used
     unused: list[str] = field(default_factory=list)  # --set names nothing asked for

@@ -54,7 +54,7 @@ def node(cls: type, line: int, children: list[Node], text: str = "", **data: Any
 def trace(
     children: list[Node], modules: list[ModuleInstance], world: int = 1, unknowns: list[Unknown] | None = None
 ) -> Trace:
-    return Trace(JobNode(at(1), children=children), modules, unknowns or [], world_size=world, model_roots=modules[:1])
+    return Trace(JobNode(at(1), children=children), modules, unknowns or [], stated=list(unknowns or []), world_size=world, model_roots=modules[:1])
 
 
 def accumulation_job(world: int = 8) -> Trace:

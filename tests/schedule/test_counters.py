@@ -38,6 +38,8 @@ class Values:
         ("while n < last:\n step()\n n += 1\n n = other()", None),
         ("while n < last:\n step()\n if a: n += 1", None),
         ("while True:\n step()", None),
+        ("while True:\n end = n == last\n if end:\n  break\n n += 2", 6),
+        ("while True:\n if n == last:\n  break\n n += 3", None),
         ("while n > last:\n n += 1", None),
     ],
 )

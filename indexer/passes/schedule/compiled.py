@@ -64,10 +64,13 @@ def breaks(run: Run, target: Any) -> list[dict[str, Any]]:
     """Places inside the region that end the captured graph, each once."""
     module, symbol = region(target)
     found: dict[str, dict[str, Any]] = {}
+    trained = {str(one.node.called_from) for one in run.step.forwards if isinstance(one.node, ModuleCall) and one.node.module is module}
     for spot in run.spots:
         node = spot.node
         if not isinstance(node, Event) or spot.in_worker or not any(is_region(one, module, symbol) for one in spot.path):
             continue
+        if trained and not any(isinstance(one, ModuleCall) and str(one.called_from) in trained for one in spot.path):
+            continue  # the module itself may be called beside the compiled one
         reason = reason_of(node)
         if reason and len(found) < MAX_BREAKS:
             found.setdefault(str(spot.anchor), {"reason": reason, "what": node.text or None, "code_anchor": str(spot.anchor)})

@@ -54,13 +54,18 @@ def steady(found: list[Spot]) -> list[Spot]:
     return [spot for spot in found if first_round(spot) is None] or found
 
 
+def single_round(spot: Spot) -> BranchNode | None:
+    """The outermost branch that is taken in one round of a loop alone, whichever."""
+    return first_round(spot) or next((one for one in spot.path if isinstance(one, BranchNode) and one.once), None)
+
+
 def first_unit(spot: Spot, branch: BranchNode, step: Step) -> tuple[LoopNode | None, tuple[Node, ...]]:
     """The unit loop round the loop in whose first iteration the branch is taken, and the path below it."""
     outer: LoopNode | None = None
     for index, node in enumerate(spot.path):
         if node is branch:
             break
-        if isinstance(node, LoopNode) and node.anchor == branch.first:
+        if isinstance(node, LoopNode) and (node.anchor == branch.first or (branch.once and str(node.anchor) == branch.once)):
             return outer, spot.path[index:]
         if isinstance(node, LoopNode) and step.unit(node):
             outer = node
@@ -71,7 +76,7 @@ def first_unit(spot: Spot, branch: BranchNode, step: Step) -> tuple[LoopNode | N
 def frequency_of(spot: Spot, step: Step) -> dict[str, Any]:
     """The contract's ``frequency``."""
     loop, below = unit_loop(spot, step), spot.below(unit_loop(spot, step))
-    first = first_round(spot)
+    first = single_round(spot)
     if first is not None:
         loop, below = first_unit(spot, first, step)
     outside = set(spot.path[: replayed(spot)])
@@ -128,7 +133,7 @@ def with_guard(row: dict[str, Any], branches: list[BranchNode]) -> dict[str, Any
 
 def repeat_of(spot: Spot, step: Step) -> int | None:
     """Times within one unit: the counts of the loops below it, without those that reach the place in one round only."""
-    first = first_round(spot)
+    first = single_round(spot)
     loop = unit_loop(spot, step) if first is None else first_unit(spot, first, step)[0]
     loops = [one for one in loops_inside(spot, loop) if first is None or one in spot.below(first)]
     return product(loop_count(one) for one in loops if not in_one_round(spot, one))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from cgx.indexer.interpreter.trace import BranchNode, Event, LoopNode, ModuleCall, Node, Trace
@@ -12,7 +12,6 @@ from cgx.indexer.passes.schedule.tree import child_lists, is_marked_op
 Root = tuple[str, str]
 SHOWN = "log"  # an event that only shows something decides nothing
 ABSENT = frozenset({"missing-file", "missing-module"})
-ALWAYS = frozenset({"error", "budget", "internal"})
 NESTED = 3  # how deep the data of an entry is looked through
 
 
@@ -80,18 +79,20 @@ class Material:
         return found
 
 
-def listed(unknowns: Iterable[Any], material: Material, own: Callable[[str], bool]) -> Iterator[Unknown]:
+def listed(trace: Trace, material: Material, own: Callable[[str], bool]) -> Iterator[Unknown]:
     """The unknowns to list, each root once: what matters, and what is absent. ``own``: whether a path is the job's own."""
     seen: set[Root] = set()
     decided = {root_of(value) for test in material.conditions.values() for value in unknowns_in(test)}
-    for value in unknowns:
+    stated = {id(value) for value in trace.stated}
+    for value in trace.unknowns:
         if not isinstance(value, Unknown) or root_of(value) in seen:
             continue
-        root = root_of(value)
-        asked = value.settle is not None and value.settle[0] != "--set"
-        absent = value.reason in ABSENT and (asked or root in decided) and (value.anchor is None or own(value.anchor.path))
-        if absent or value.reason in ALWAYS or material.holds(value):
-            seen.add(root)
+        if value.reason in ABSENT:
+            kept = (id(value) in stated or root_of(value) in decided) and (value.anchor is None or own(value.anchor.path))
+        else:
+            kept = id(value) in stated
+        if kept or material.holds(value):
+            seen.add(root_of(value))
             yield value
 
 

@@ -65,15 +65,13 @@ def split(run: Run, name: str, found: list[Spot]) -> list[list[Spot]]:
         if id(spot) not in lead:
             loose.append(spot)
             continue
-        frequency = frequency_of(spot, run.step)
-        groups.setdefault((frequency.get("per"), frequency.get("every")), []).append(spot)
+        groups.setdefault(group_of(run, name, spot), []).append(spot)
     if any(key[0] != "job" for key in groups):
         groups = {key: part for key, part in groups.items() if key[0] != "job"}
     if name == "logging":
         groups = telling(run, groups, loose) or groups
     for spot in loose:
-        frequency = frequency_of(spot, run.step)
-        own = groups.get((frequency.get("per"), frequency.get("every")))
+        own = groups.get(group_of(run, name, spot))
         if own is None:
             own = next(iter(groups.values()), None)
         if own is not None:
@@ -81,14 +79,22 @@ def split(run: Run, name: str, found: list[Spot]) -> list[list[Spot]]:
     return list(groups.values()) or [found]
 
 
+def group_of(run: Run, name: str, spot: Spot) -> tuple[Any, ...]:
+    """The period of a place; evaluations of one step that stand under branches of their own are told apart too."""
+    frequency = frequency_of(spot, run.step)
+    branch = None
+    if name == "evaluation" and run.step.loop is not None and spot.holds(run.step.loop):
+        branch = next((one for one in spot.below(run.step.loop) if isinstance(one, BranchNode)), None)
+    return (frequency.get("per"), frequency.get("every"), str(branch.anchor) if branch is not None else "")
+
+
 def telling(run: Run, groups: dict[Any, list[Spot]], loose: list[Spot]) -> dict[Any, list[Spot]]:
     """Groups at whose rate something is read from the device: a line that is only shown makes no phase beside them."""
     rates = set()
     for spot in loose:
         if isinstance(spot.node, Event) and spot.node.data.get("reads"):
-            frequency = frequency_of(spot, run.step)
-            rates.add((frequency.get("per"), frequency.get("every")))
-    each_step = bool(rates & {("step", None), ("step", 1)})  # what is shown every so many steps was read in each of them
+            rates.add(group_of(run, "logging", spot))
+    each_step = bool(rates & {("step", None, ""), ("step", 1, "")})  # what is shown every so many steps was read in each of them
     return {key: part for key, part in groups.items() if key in rates or (each_step and key[0] == "step")}
 
 
@@ -221,6 +227,8 @@ def ranks_of_phase(run: Run, name: str, spot: Spot, found: list[Spot]) -> str:
         shared = [one for one in found if isinstance(one.node, Event) and one.node.kind in ("collective", "copy")]
         if any(run.place(one)["ranks"] == "all" for one in shared):
             return "all"
+    if name in ("startup", "teardown") and any(run.place(one)["ranks"] == "all" for one in found):
+        return "all"
     return str(run.place(spot)["ranks"])
 
 

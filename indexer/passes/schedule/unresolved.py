@@ -18,7 +18,7 @@ def unresolved_rows(run: Run) -> list[dict[str, Any]]:
     rows: list[dict[str, Any]] = []
     seen: set[tuple[str, str]] = set()
     own = run.tree.exists if run.tree is not None else lambda path: True
-    for value in listed(run.trace.unknowns, Material(run.trace), own):
+    for value in listed(run.trace, Material(run.trace), own):
         set_by_hand = value.settle is not None and value.settle[0] == "--set"
         name = value.settle[1] if set_by_hand and value.settle is not None else value.name
         add(rows, seen, row(name, "value", value.anchor, value.reason, value.settle))

@@ -1,0 +1,82 @@
+"""Optimizers of the job's own, conditions that hold in one round, evaluations under branches of their own."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from test_first_rounds import HEAD, rows
+
+OWN = """
+class Own(torch.optim.Optimizer):
+    def __init__(self, params, lr):
+        super().__init__(params, {"lr": lr})
+    @torch.no_grad()
+    def step(self):
+        for group in self.param_groups:
+            for p in group["params"]:
+                dist.all_reduce(p.grad)
+                p.add_(p.grad, alpha=-group["lr"])
+class Several(torch.optim.Optimizer):
+    def __init__(self, inner):
+        self.inner = inner
+    def step(self):
+        for one in self.inner:
+            one.step()
+"""
+LOOP = """
+rank = dist.get_rank()
+if rank == 0:
+    print("starts")
+x = torch.zeros(2, 4, device="cuda")
+step, last, often = 0, 5000, -1
+while True:
+    last_step = step == last
+    if last_step or step % 250 == 0:
+        net.eval()
+        with torch.no_grad():
+            for _ in range(20):
+                net(x)
+    if step % 250 == 0:
+        net.eval()
+        with torch.no_grad():
+            print(net(x).item())
+    if last_step or (step > 0 and often > 0 and step % often == 0):
+        torch.save(net.state_dict(), "net.pt")
+    if last_step:
+        break
+    net.train()
+    for _ in range(4):
+        net(x).backward()
+    opt.step()
+    step += 1
+"""
+
+
+def test_the_step_of_an_own_optimizer(tmp_path: Path) -> None:
+    found = rows(tmp_path, HEAD + OWN + "opt = Own(net.parameters(), 0.1)" + LOOP)
+    assert found["compute"]["optimizer"] == {"value": "main.Own", "groups": 1, "code_anchor": "main.py:<module>:27"}
+    assert found["compute"]["optimizer_step"]["value"] == "main.Own"
+    [sums] = [row for row in found["device_device"] if row["collective"] == "all_reduce"]
+    assert (sums["phase"], sums["frequency"]["per"]) == ("optimizer", "step")
+    assert [(row["unit"], row["count"]) for row in found["loops"] if row["unit"] in ("step", "micro-step")] == [("step", 5001), ("micro-step", 4)]
+
+
+def test_a_container_of_optimizers_is_none(tmp_path: Path) -> None:
+    found = rows(tmp_path, HEAD + OWN + "opt = Several([torch.optim.SGD(net.parameters(), lr=0.1)])" + LOOP)
+    assert found["compute"]["optimizer"]["value"] == "torch.optim.SGD"
+    assert found["compute"]["optimizer_step"]["value"] == "torch.optim.SGD"
+
+
+def test_what_the_last_round_alone_does(tmp_path: Path) -> None:
+    found = rows(tmp_path, HEAD + OWN + "opt = Own(net.parameters(), 0.1)" + LOOP)
+    [saved] = [row for row in found["phases"] if row["name"] == "checkpoint"]
+    assert saved["kind"] == "one-off"
+    [copy] = [row for row in found["host_device"]["copies"] if row["phase"] == "checkpoint"]
+    assert copy["frequency"]["per"] == "job" and "every" not in copy["frequency"]
+
+
+def test_two_evaluations_in_a_step(tmp_path: Path) -> None:
+    found = rows(tmp_path, HEAD + OWN + "opt = Own(net.parameters(), 0.1)" + LOOP)
+    evaluations = [row for row in found["phases"] if row["name"] == "evaluation"]
+    assert [(row["repeat"], row["every"]["count"]) for row in evaluations] == [(20, 250), (1, 250)]
+    assert next(row for row in found["phases"] if row["name"] == "startup")["ranks"] == "all"
