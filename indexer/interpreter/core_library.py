@@ -11,6 +11,7 @@ from cgx.indexer.interpreter import operators
 from cgx.indexer.interpreter.classes import _keyword_only, make_dataclass
 from cgx.indexer.interpreter.copies import deep_copy, shallow_copy
 from cgx.indexer.interpreter.scopes import Site
+from cgx.indexer.interpreter.trace import ScopeNode
 from cgx.indexer.interpreter.values import (
     MISSING,
     BoundMethod,
@@ -18,6 +19,7 @@ from cgx.indexer.interpreter.values import (
     DictValue,
     External,
     FunctionValue,
+    GeneratorValue,
     Instance,
     ListValue,
     Native,
@@ -239,7 +241,22 @@ def _enter_context(interp: Interp, site: Site, args: Args, kwargs: Kwargs) -> Va
         return manager if entered is NotImplemented else entered
     if isinstance(manager, Instance) and manager.cls.lookup("__enter__") is not MISSING:
         return interp.call_method(manager, "__enter__", [], {}, site)
-    return interp.next(manager, site) if type(manager).__name__ == "GeneratorValue" else manager
+    return _enter_generator(interp, args[0], manager, site) if isinstance(manager, GeneratorValue) else manager
+
+
+def _enter_generator(interp: Interp, stack: Value, manager: GeneratorValue, site: Site) -> Value:
+    """What it yields is looked up without a trace; it runs round the rest of the ``with`` block of the stack."""
+    interp.trail.begin()
+    mark = interp.mark()
+    try:
+        with interp.inside(ScopeNode(site.anchor, site.text), emit=False):
+            value = interp.next(manager, site)
+    finally:
+        interp.trail.rollback()
+        interp.reset(mark)
+    if isinstance(stack, Opaque):
+        stack.attrs.setdefault("cgx.pending", []).append(manager)  # type: ignore[union-attr]
+    return value
 
 
 def _exit_stack(interp: Interp, site: Site, args: Args, kwargs: Kwargs) -> Value:

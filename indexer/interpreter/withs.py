@@ -14,23 +14,36 @@ if TYPE_CHECKING:
     from cgx.indexer.interpreter.interp import Interp
 
 Signal = str | None
+PENDING = "cgx.pending"  # generators that were entered into an ExitStack and whose yield is still to come
 
 
 def exec_with(interp: Interp, node: Any, frame: Frame) -> Signal:
-    return _enter(interp, node, frame, 0)
+    return _enter(interp, node, frame, 0, ())
 
 
-def _body(interp: Interp, node: Any, frame: Frame) -> Signal:
-    for statement in node.body:
+def _body(interp: Interp, body: list[ast.stmt], frame: Frame, stacks: tuple[Opaque, ...], site: Site) -> Signal:
+    """The statements; what comes after one that entered a generator into an ``ExitStack`` runs at that generator's yield."""
+    for index, statement in enumerate(body):
         signal = interp.exec(statement, frame)
         if signal is not None:
             return signal
+        for stack in stacks:
+            if stack.attrs.get(PENDING):
+                return _pending(interp, body[index + 1 :], frame, stacks, site)
     return None
 
 
-def _enter(interp: Interp, node: Any, frame: Frame, index: int) -> Signal:
+def _pending(interp: Interp, rest: list[ast.stmt], frame: Frame, stacks: tuple[Opaque, ...], site: Site) -> Signal:
+    for stack in stacks:
+        if stack.attrs.get(PENDING):
+            manager = stack.attrs[PENDING].pop(0)
+            return _generator(interp, manager, lambda value: None, lambda: _pending(interp, rest, frame, stacks, site), site)
+    return _body(interp, rest, frame, stacks, site)
+
+
+def _enter(interp: Interp, node: Any, frame: Frame, index: int, stacks: tuple[Opaque, ...]) -> Signal:
     if index == len(node.items):
-        return _body(interp, node, frame)
+        return _body(interp, node.body, frame, stacks, Site(node.items[0].context_expr, frame))
     item: ast.withitem = node.items[index]
     manager = interp.pick(interp.eval(item.context_expr, frame))
     site = Site(item.context_expr, frame)
@@ -39,8 +52,10 @@ def _enter(interp: Interp, node: Any, frame: Frame, index: int) -> Signal:
         if item.optional_vars is not None:
             interp.assign(item.optional_vars, value, frame)
 
+    held = (*stacks, manager) if isinstance(manager, Opaque) and manager.qname == "contextlib.ExitStack" else stacks
+
     def inner() -> Signal:
-        return _enter(interp, node, frame, index + 1)
+        return _enter(interp, node, frame, index + 1, held)
 
     if isinstance(manager, GeneratorValue):
         return _generator(interp, manager, bind, inner, site)

@@ -6,10 +6,8 @@ from typing import Any
 
 from cgx.indexer.interpreter.trace import ScopeNode
 from cgx.indexer.interpreter.values import (
-    ClassValue,
     ListValue,
     ModuleInstance,
-    Opaque,
     Sequence,
     TensorValue,
     Value,
@@ -176,19 +174,6 @@ def parameters_device(interp: Any, parameters: Value, site: Any) -> str | None:
     return None
 
 
-def function_apply(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
-    """``MyFunction.apply(...)`` of a ``torch.autograd.Function``: its forward with a context object."""
-    cls = args[0] if args else None
-    if not isinstance(cls, ClassValue):
-        return NotImplemented
-    forward = cls.lookup("forward")
-    func = getattr(forward, "func", forward)
-    context = Opaque("torch.autograd.function.FunctionCtx", {}, site.anchor)
-    if cls.lookup("setup_context"):
-        return interp.call(func, list(args[1:]), kwargs, site)
-    return interp.call(func, [context, *args[1:]], kwargs, site)
-
-
 def nothing(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
     return None
 
@@ -198,7 +183,6 @@ ENTRIES: dict[str, Any] = {
     "torch.Tensor.backward": backward,
     "torch.autograd.backward": autograd_backward,
     "torch.autograd.grad": grad,
-    "torch.autograd.Function.apply": function_apply,
     "torch.utils.checkpoint.checkpoint": checkpoint,
     "torch.utils.checkpoint.checkpoint_sequential": checkpoint_sequential,
     "torch.distributed.algorithms._checkpoint.checkpoint_wrapper.checkpoint_wrapper": checkpoint_wrapper,
@@ -212,7 +196,6 @@ ENTRIES: dict[str, Any] = {
     "torch.nn.utils.clip_grad.clip_grads_with_norm_": clip_grads_with_norm,
     "torch.nn.utils.get_total_norm": total_norm,
     "torch.nn.utils.clip_grad.get_total_norm": total_norm,
-    f"{CONTEXT}.save_for_backward": nothing,
     f"{CONTEXT}.mark_dirty": nothing,
     f"{CONTEXT}.mark_non_differentiable": nothing,
     f"{CONTEXT}.set_materialize_grads": nothing,

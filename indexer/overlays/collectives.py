@@ -164,7 +164,21 @@ def fill_output(interp: Any, row: CollectiveRow, bound: dict[str, Value]) -> Non
         interp.trail.replace(held.items, [bound.get("obj")] * len(held.items))
 
 
-def functional(row: CollectiveRow) -> Callable[..., Value]:
+GRADIENTS = {
+    "all_reduce": "all_reduce", "all_gather": "reduce_scatter", "reduce_scatter": "all_gather", "all_to_all": "all_to_all",
+    "broadcast": "reduce", "reduce": "broadcast", "gather": "scatter", "scatter": "gather",
+}  # fmt: skip
+"""What the backward of a differentiable collective sends."""
+
+
+def gradient(interp: Any, event: Any, collective: str, site: Any) -> None:
+    """The collective in the backward of the one of ``event``; none without gradients."""
+    if interp.flags.get("grad", True):
+        data = {name: value for name, value in event.data.items() if name not in ("collective", "what")}
+        interp.event("collective", site, author=AUTHOR, **{**data, "collective": collective, "pass": "backward", "overlapped": False})
+
+
+def functional(row: CollectiveRow, differentiable: bool = False) -> Callable[..., Value]:
     """Functional collectives give a new tensor that is waited for at its first use."""
 
     def call(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
@@ -173,6 +187,8 @@ def functional(row: CollectiveRow) -> Callable[..., Value]:
         tensor = bound.get(row.tensor)
         if not isinstance(tensor, TensorValue):
             return interp.unknown(site.text, "unmodelled", site, hint="tensor")
+        if differentiable and (tensor.dtype or "float").startswith(("float", "bfloat")):
+            gradient(interp, event, GRADIENTS[row.collective], site)
         shape = tensor.shape if row.collective in ("all_reduce", "broadcast") else gathered(interp, row, tensor, bound)
         return TensorValue(
             shape, tensor.dtype, tensor.device, requires_grad=tensor.requires_grad, attrs={"cgx.collective": event}
@@ -242,9 +258,9 @@ ENTRIES: dict[str, Any] = {}
 for _row in ROWS:
     ENTRIES[f"{_D}.{_row.name}"] = ENTRIES[f"{_D}.distributed_c10d.{_row.name}"] = explicit(_row)
 for _row in FUNCTIONAL:
-    ENTRIES[f"{_D}._functional_collectives.{_row.name}"] = functional(_row)
+    ENTRIES[f"{_D}._functional_collectives.{_row.name}"] = functional(_row, _row.name.endswith("_autograd"))
 for _row in DIFFERENTIABLE:
-    ENTRIES[f"{_D}.nn.{_row.name}"] = ENTRIES[f"{_D}.nn.functional.{_row.name}"] = functional(_row)
+    ENTRIES[f"{_D}.nn.{_row.name}"] = ENTRIES[f"{_D}.nn.functional.{_row.name}"] = functional(_row, True)
 ENTRIES |= {
     f"{_D}._functional_collectives.wait_tensor": wait_tensor,
     f"{_D}.P2POp": p2p_op,

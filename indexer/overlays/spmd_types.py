@@ -6,13 +6,16 @@ Covers spmd_types 0.2. The library only checks types; with it or without, a job 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
-from cgx.indexer.interpreter.values import External, FunctionValue, Native, Opaque, TensorValue, Value
+from cgx.indexer.interpreter.values import ClassValue, External, FunctionValue, Native, Opaque, TensorValue, Value
 from cgx.indexer.overlays.arguments import argument_text, bind
+from cgx.indexer.overlays.groups import group_purpose, purpose
 
 AUTHOR = "overlays.spmd_types"
 LOCAL, SHARD = "spmd_types.PerMeshAxisLocalSpmdType", "spmd_types.Shard"
+SHARDS = "spmd_shards"  # flag: the object of each dim
 PACKAGES = ("spmd_types",)
 Handler = Callable[..., Value]
 
@@ -28,6 +31,19 @@ MOVES: dict[tuple[str, str], str] = {
     ("V", "V"): "all_to_all",
 }
 """What moves data between two types of a tensor on one axis of the mesh; other pairs are local."""
+GRADIENTS: dict[tuple[str, str], str] = {
+    ("P", "R"): "all_reduce",
+    ("P", "S"): "all_gather",
+    ("P", "V"): "all_gather",
+    ("S", "R"): "reduce_scatter",
+    ("V", "R"): "reduce_scatter",
+    ("S", "S"): "all_to_all",
+    ("V", "V"): "all_to_all",
+    ("I", "R"): "all_reduce",
+    ("I", "V"): "all_gather",
+    ("I", "S"): "all_gather",
+}
+"""What its backward moves: the gradient of R is P, that of I is I, that of a shard a shard."""
 
 
 def same(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
@@ -36,7 +52,15 @@ def same(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) ->
 
 
 def shard(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
-    return Opaque(SHARD, {"kind": "S", "dim": args[0] if args else kwargs.get("dim")}, site.anchor)
+    """One object for each dim: shards of one dim are equal."""
+    dim = args[0] if args else kwargs.get("dim")
+    made = interp.flags.get(SHARDS, {})
+    if not isinstance(dim, int):
+        return Opaque(SHARD, {"kind": "S", "dim": dim}, site.anchor)
+    if dim not in made:
+        made = {**made, dim: Opaque(SHARD, {"kind": "S", "dim": dim}, site.anchor)}
+        interp.trail.set_item(interp.flags, SHARDS, made)
+    return made[dim]
 
 
 def partition(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
@@ -49,7 +73,7 @@ def region(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) 
 
 def decorator(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
     """``@local_map(...)`` and its kind leave the function as it is."""
-    if args and isinstance(args[0], FunctionValue):
+    if args and isinstance(args[0], FunctionValue | ClassValue):
         return args[0]
     return Native("spmd_types.decorator", lambda i, s, a, k: a[0])
 
@@ -65,16 +89,56 @@ def moving(fixed: str = "") -> Handler:
 
     def call(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
         bound = bind("x axis src dst", args, kwargs)
-        collective = fixed or MOVES.get((kind_of(bound.get("src")), kind_of(bound.get("dst"))), "")
-        if collective and interp.world.size != 1:
-            text = argument_text(site, 1, "axis")
-            interp.event("collective", site, author=AUTHOR, basis="modelled", collective=collective, issued_by="call",
-                         async_op=None, group=text or None, blocking=True, what=argument_text(site, 0, "x"))  # fmt: skip
-            tensor = bound.get("x")
-            return TensorValue(None, tensor.dtype, tensor.device) if isinstance(tensor, TensorValue) else tensor
-        return bound.get("x")
+        types = (kind_of(bound.get("src")) or SOURCES.get(fixed, ""), kind_of(bound.get("dst")) or TARGETS.get(fixed, ""))
+        collective = fixed or MOVES.get(types, "")
+        if interp.world.size == 1:
+            return bound.get("x")
+        text, tensor = argument_text(site, 1, "axis"), bound.get("x")
+        data = {"issued_by": "call", "async_op": None, "group": text or None, "blocking": True,
+                "parallelism": group_purpose(bound.get("axis")) or (purpose(text) if text else None)}  # fmt: skip
+        back = GRADIENTS.get(types)
+        floating = not isinstance(tensor, TensorValue) or (tensor.dtype or "float").startswith(("float", "bfloat"))
+        if back is not None and interp.flags.get("grad", True) and floating:
+            interp.event("collective", site, author=AUTHOR, basis="modelled", **{**data, "collective": back, "pass": "backward", "overlapped": False})
+        if collective:
+            interp.event("collective", site, author=AUTHOR, basis="modelled", **data, collective=collective, what=argument_text(site, 0, "x"))
+        return resized(tensor, bound)
 
     return call
+
+
+def resized(tensor: Value, bound: dict[str, Value]) -> Value:
+    """The tensor with the dim that is sharded before or after as long as it is then."""
+    src, dst, axis = bound.get("src"), bound.get("dst"), bound.get("axis")
+    size = axis.attrs.get("size") if isinstance(axis, Opaque) else None
+    if not isinstance(tensor, TensorValue):
+        return tensor
+    shape: list[Any] | None = list(tensor.shape) if tensor.shape is not None else None
+    for kind, grows in ((src, True), (dst, False)):
+        dim = kind.attrs.get("dim") if isinstance(kind, Opaque) and kind.attrs.get("kind") == "S" else None
+        if kind_of(kind) in ("S", "V") and shape is not None:
+            if not isinstance(dim, int) or not isinstance(size, int) or not -len(shape) <= dim < len(shape):
+                shape = None
+            elif isinstance(shape[dim], int):
+                shape[dim] = shape[dim] * size if grows else shape[dim] // size if shape[dim] % size == 0 else None
+    return replace(tensor, shape=tuple(shape) if shape is not None else None, parameter=False, name="", const=None)
+
+
+def sharded(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    """``shard(x, axis, src=, dst=S(dim))``: each rank keeps its part; nothing moves."""
+    bound = bind("x axis src dst", args, kwargs)
+    return resized(bound.get("x"), {**bound, "src": None})
+
+
+
+def invariant(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    """``invariant_to_replicate(x, axis)``: nothing moves but the gradient."""
+    return moving()(interp, site, args, {**kwargs, "src": Opaque(LOCAL, {"kind": "I"}), "dst": Opaque(LOCAL, {"kind": "R"})})
+
+
+# types of what a function takes and gives where the call does not say
+SOURCES = {"all_reduce": "P", "all_gather": "V", "reduce_scatter": "P", "all_to_all": "V"}
+TARGETS = {"all_gather": "R", "reduce_scatter": "V", "all_to_all": "V"}
 
 
 def false(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
@@ -100,10 +164,7 @@ ENTRIES: dict[str, Handler] = {
             "mutate_type",
             "reinterpret",
             "reinterpret_mesh",
-            "convert",
-            "shard",
             "unshard",
-            "invariant_to_replicate",
         )
     },
     **{
@@ -120,6 +181,9 @@ ENTRIES: dict[str, Handler] = {
         )
     },
     "spmd_types.redistribute": moving(),
+    "spmd_types.convert": moving(),
+    "spmd_types.shard": sharded,
+    "spmd_types.invariant_to_replicate": invariant,
     "spmd_types.all_reduce": moving("all_reduce"),
     "spmd_types.all_gather": moving("all_gather"),
     "spmd_types.reduce_scatter": moving("reduce_scatter"),

@@ -73,3 +73,33 @@ def test_casts_in_a_loop_leave_no_alternatives_on_a_tensor(tmp_path: Path) -> No
     assert not trace.faults
     for node in calls(trace):
         assert all(isinstance(value.dtype, str | None) for value in node.module.parameters.values())
+
+
+def test_a_generator_in_an_exit_stack_runs_round_the_rest(tmp_path: Path) -> None:
+    trace = job(tmp_path, {"main.py": """
+import contextlib, torch
+held = []
+
+@contextlib.contextmanager
+def inside(value):
+    held.append(value)
+    try:
+        yield value
+    finally:
+        held.pop()
+
+@contextlib.contextmanager
+def context(on):
+    with contextlib.ExitStack() as stack:
+        if on:
+            stack.enter_context(inside("a"))
+        yield
+
+net = torch.nn.Linear(4, 4)
+with context(True):
+    if held == ["a"]:
+        net(torch.randn(2, 4))
+if not held:
+    net(torch.randn(3, 4))
+"""})
+    assert len(called(trace)) == 2

@@ -278,3 +278,64 @@ for i in range(3):
 """, 8)
     ranks = {row["collective"]: row["ranks"] for row in found["device_device"]}
     assert ranks == {"barrier": 'mesh.get_local_rank("pp") == 0', "all_reduce": "dist.get_rank(own) == 0"}
+
+
+def test_functions_of_the_source_send_in_their_backward(tmp_path: Path) -> None:
+    """Where it is computed beside an asynchronous one, that one overlaps; an evaluation has no backward."""
+    found = rows(tmp_path, """
+dist.init_process_group("nccl")
+TP = dist.new_group(list(range(4)))
+def tp_group():
+    return TP
+class Copy(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        return x
+    @staticmethod
+    def backward(ctx, grad):
+        dist.all_reduce(grad, group=tp_group())
+        return grad
+class Apart(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, weight):
+        ctx.save_for_backward(x, weight)
+        return x.matmul(weight.t())
+    @staticmethod
+    def backward(ctx, grad):
+        x, weight = ctx.saved_tensors
+        below = grad.matmul(weight)
+        handle = dist.all_reduce(below, group=tp_group(), async_op=True)
+        own = grad.t().matmul(x)
+        handle.wait()
+        return below, own
+class Layer(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.weight = nn.Parameter(torch.randn(8, 8))
+    def forward(self, x):
+        return Apart.apply(Copy.apply(x), self.weight)
+model = nn.Sequential(Layer(), Layer()).cuda()
+opt = torch.optim.SGD(model.parameters(), lr=0.1)
+for i in range(4):
+    model(torch.randn(4, 8, device="cuda")).sum().backward()
+    opt.step()
+    with torch.no_grad():
+        model(torch.randn(4, 8, device="cuda"))
+""")
+    sends = [(row["phase"], row["parallelism"], row["blocking"], row["repeat"]) for row in found["device_device"]]
+    assert sends == [("backward", "tensor", True, 2), ("backward", "tensor", False, 2)]
+    assert [row["mechanism"] for row in found["overlap"]] == ["async collective"]
+
+
+def test_differentiable_collectives_send_back(tmp_path: Path) -> None:
+    found = rows(tmp_path, """
+import torch.distributed.nn.functional as differentiable
+dist.init_process_group("nccl")
+model = Net().cuda()
+opt = torch.optim.SGD(model.parameters(), lr=0.1)
+for i in range(4):
+    out = model(torch.randn(4, 8, device="cuda"))
+    torch.cat(differentiable.all_gather(out)).sum().backward()
+    opt.step()
+""")
+    assert [(row["collective"], row["phase"]) for row in found["device_device"]] == [("all_gather", "forward"), ("reduce_scatter", "backward")]

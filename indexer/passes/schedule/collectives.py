@@ -19,6 +19,8 @@ def collective_rows(run: Run) -> list[dict[str, Any]]:
     rows: list[tuple[int, dict[str, Any]]] = []
     if run.trace.world_size != 1:
         for spot in run.events("collective"):
+            if data_of(spot).get("pass") == "backward" and run.phases.of(spot) != "backward":
+                continue  # the forward of an evaluation has no backward
             rows.append((spot.order, explicit_row(run, spot)))
         rows += wrapper_rows(run)
     return in_run_order(rows)
@@ -63,6 +65,8 @@ def replicated(run: Run) -> bool:
 
 def overlaps(spot: Spot, data: dict[str, Any]) -> bool:
     """Whether other work is issued between the call and the place that waits for its handle."""
+    if data.get("overlapped") is not None:
+        return bool(data["overlapped"])
     if data.get("waited_at") is None:
         return True
     siblings = spot.path[-1].children if spot.path else []

@@ -105,6 +105,8 @@ def handles(run: Run) -> list[tuple[int, dict[str, Any]]]:
         data = data_of(spot)
         if run.trace.world_size == 1 or not data.get("async_op") or not overlaps(spot, data):
             continue
+        if data.get("pass") == "backward" and run.phases.of(spot) != "backward":
+            continue
         what = f"{data.get('collective')} of {data.get('what')}" if data.get("pass") else str(data.get("collective"))
         row: dict[str, Any] = {"what": what, "with": "work issued before the wait", "stream": "communication stream",
                                "mechanism": "async collective"}  # fmt: skip

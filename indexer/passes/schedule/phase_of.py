@@ -132,6 +132,8 @@ class Phases:
 
     def in_training(self, spot: Spot) -> str:
         node = spot.node
+        if isinstance(node, Event) and node.data.get("pass"):
+            return str(node.data["pass"])  # what a pipeline hands on, what the backward of a function sends
         if isinstance(node, ModuleCall) or spot.in_module:
             return "forward"
         if not isinstance(node, Event):
@@ -156,8 +158,6 @@ class Phases:
 
     def collective_phase(self, spot: Spot, node: Event) -> str:
         """A barrier reports nothing: behind the optimizer's step it belongs to that."""
-        if node.data.get("pass"):
-            return str(node.data["pass"])  # what a pipeline hands on
         place = self.by_place(spot)
         return "optimizer" if place == "logging" and node.data.get("collective") == "barrier" else place
 

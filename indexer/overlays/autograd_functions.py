@@ -1,0 +1,104 @@
+"""``torch.autograd.Function`` of the source: its forward where it is applied, and what its backward sends.
+
+The backward runs later, with the rest of the model's. It is evaluated here once, on its own, for the collectives that it
+issues: those are kept, marked as of the backward pass, with the calls, conditions and loops round them. All else that it does
+leaves no trace, as the backward of any other op.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+from cgx.indexer.interpreter.trace import BranchNode, CallNode, Event, LoopNode, ModuleCall, Node, OpNode, ScopeNode
+from cgx.indexer.interpreter.values import MISSING, ClassValue, Opaque, TensorValue, Value
+
+CONTEXT = "torch.autograd.function.FunctionCtx"
+SILENT = "silent_backwards"  # flag: functions (with their constant arguments) whose backward was seen to send nothing
+KEPT = ("collective", "wait")
+
+
+def apply(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    """``MyFunction.apply(...)``: the class's forward with a context object."""
+    cls = args[0] if args else None
+    if not isinstance(cls, ClassValue):
+        return NotImplemented
+    given = list(args[1:])
+    context = Opaque(CONTEXT, {"needs_input_grad": tuple(True for _ in given)}, site.anchor)
+    separate = cls.lookup("setup_context")
+    forward = interp.getattr(cls, "forward", site)
+    if separate is MISSING or separate is None:
+        result = interp.call(forward, [context, *given], kwargs, site)
+    else:
+        result = interp.call(forward, given, kwargs, site)
+        interp.attempt(lambda: interp.call(interp.getattr(cls, "setup_context", site), [context, tuple(given), result], {}, site))
+    if interp.flags.get("grad", True) and interp.world.size != 1 and cls.lookup("backward") is not MISSING:
+        backward(interp, cls, context, given, result, site)
+    return result
+
+
+def backward(interp: Any, cls: ClassValue, context: Opaque, given: list[Value], result: Value, site: Any) -> None:
+    """What the backward sends, put where the forward is."""
+    key = (cls.qname, *(one for one in given if isinstance(one, bool | int | str | type(None))))
+    silent = interp.flags.get(SILENT, frozenset())
+    if key in silent:
+        return
+    results = result if isinstance(result, tuple) else (result,)
+    grads = [TensorValue(one.shape, one.dtype, one.device) if isinstance(one, TensorValue) else None for one in results]
+    holder = ScopeNode(site.anchor, site.text, qname="torch.autograd.backward")
+    mark = interp.mark()
+    interp.trail.begin()
+    try:
+        with interp.inside(holder, emit=False):
+            interp.attempt(lambda: interp.call(interp.getattr(cls, "backward", site), [context, *grads], {}, site))
+    finally:
+        interp.trail.rollback()
+        interp.reset(mark)
+    note_overlaps(holder)
+    found = pruned(holder.children)
+    if not found:
+        interp.trail.set_item(interp.flags, SILENT, silent | {key})
+    for node in found:
+        interp.emit(node)
+
+
+def note_overlaps(holder: Node) -> None:
+    """Whether something is computed between the call of an asynchronous collective and its wait: ops are not kept."""
+    nodes = list(holder.walk())
+    for index, node in enumerate(nodes):
+        if isinstance(node, Event) and node.kind == "collective":
+            node.data["pass"] = "backward"
+            rest = nodes[index + 1 :]
+            waits = [place for place, one in enumerate(rest) if isinstance(one, Event) and one.kind == "wait" and one.data.get("of") is node]
+            between = rest[: waits[0]] if waits else rest
+            node.data["overlapped"] = any(isinstance(one, OpNode | ModuleCall) for one in between)
+
+
+def pruned(nodes: list[Node]) -> list[Node]:
+    """The collectives, with what stands round them."""
+    kept: list[Node] = []
+    for node in nodes:
+        if isinstance(node, Event):
+            if node.kind in KEPT:
+                kept.append(node)
+        elif isinstance(node, LoopNode) and node.iterations:
+            rounds = [pruned(one) for one in node.iterations]
+            if any(rounds):
+                kept.append(dataclasses.replace(node, iterations=rounds, children=[one for part in rounds for one in part]))
+        elif isinstance(node, CallNode | BranchNode | LoopNode | ScopeNode) and (inside := pruned(node.children)):
+            kept.append(dataclasses.replace(node, children=inside))
+    return kept if any(isinstance(one, Event) and one.kind == "collective" for node in kept for one in node.walk()) else []
+
+
+def save(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    """``ctx.save_for_backward(...)``: what ``ctx.saved_tensors`` gives later."""
+    if isinstance(args[0], Opaque):
+        interp.trail.set_item(args[0].attrs, "saved_tensors", tuple(args[1:]))
+    return None
+
+
+ENTRIES: dict[str, Any] = {
+    "torch.autograd.Function.apply": apply,
+    f"{CONTEXT}.save_for_backward": save,
+}
+BASES: dict[str, tuple[str, ...]] = {}
