@@ -114,11 +114,18 @@ def find_in_mro(cls: ClassValue, name: str, after: ClassValue | None = None) -> 
 
 OBJECT_METHODS = frozenset({"__setattr__", "__getattribute__", "__delattr__", "__init_subclass__"})
 CUSTOM_OP = frozenset({"register_fake", "register_autograd", "register_kernel", "register_vmap", "register_torch_dispatch"})
-def closed(cls: ClassValue) -> bool:
-    """Every base is read, or is a builtin container whose members are known: what is not found is not there."""
+def closed(cls: ClassValue, interp: Interp | None = None, name: str = "") -> bool:
+    """Every base is read, or one whose members are known: what is not found is not there. ``name`` is asked of tables that list members."""
     from cgx.indexer.interpreter.externals import BUILTIN_BASES
 
-    return all(isinstance(base, ClassValue) or (isinstance(base, External) and (base.qname in PLAIN_BASES or base.qname in BUILTIN_BASES)) for base in cls.mro)
+    def knows(base: Value) -> bool:
+        if isinstance(base, ClassValue):
+            return True
+        if not isinstance(base, External):
+            return False
+        return base.qname in PLAIN_BASES or base.qname in BUILTIN_BASES or (interp is not None and interp.lacks(base.qname, name))
+
+    return all(map(knows, cls.mro))
 
 
 PLAIN_BASES = frozenset({"object", "abc.ABC", "typing.Generic", "typing.Protocol", "typing_extensions.Protocol"})
@@ -171,7 +178,7 @@ def _instance(interp: Interp, owner: Instance, name: str, site: Site) -> Value:
             interp.leave_hook(owner, name)
     if cls.info.get("namedtuple") and name in ("_fields", "_asdict", "_replace", "count", "index"):
         return BoundMethod(External(f"namedtuple.{name}"), owner) if name != "_fields" else tuple(cls.info["fields"])
-    if owner.open or not closed(cls):
+    if owner.open or not closed(cls, interp, name):
         reason = outside.reason if isinstance(outside, Unknown) else "missing-module" if outside is not None else "unmodelled"
         return Unknown(site.text, reason, site.anchor)
     return interp.raise_("AttributeError", f"{cls.name!r} object has no attribute {name!r}", site)

@@ -25,6 +25,7 @@ from cgx.indexer.interpreter.values import (
 if TYPE_CHECKING:
     from cgx.indexer.interpreter.interp import Interp
 
+MODULE = "torch.nn.Module"
 ENUMS = frozenset({"enum.Enum", "enum.IntEnum", "enum.StrEnum", "enum.Flag", "enum.IntFlag"})
 
 
@@ -42,6 +43,7 @@ def make_class(interp: Interp, node: ast.ClassDef, frame: Frame) -> Value:
     for base in node.bases:
         value = interp.pick(interp.eval(base.value if isinstance(base, ast.Starred) else base, frame))
         bases.append(interp.as_class(value))
+    bases += behind(interp, bases)
     keywords = {k.arg: interp.eval(k.value, frame) for k in node.keywords if k.arg}
     scope = Scope("class", frame.scope, module=frame.scope.module, globals=frame.scope.globals)
     cls = ClassValue(node.name, qname, symbol, frame.path, frame.scope.module, bases, [], scope.vars, node.lineno)
@@ -71,6 +73,15 @@ def make_class(interp: Interp, node: ast.ClassDef, frame: Frame) -> Value:
     for decorator in reversed(node.decorator_list):
         value = interp.decorate(interp.eval(decorator, frame), value, Site(decorator, frame), frame)
     return value
+
+
+def behind(interp: Interp, bases: list[Value]) -> list[Value]:
+    """``torch.nn.Module`` as a base of its own, where a modelled class outside derives from it (Lightning's, a library's models)."""
+    if any(isinstance(base, ClassValue) and base.derives(MODULE) for base in bases):
+        return []
+    outside = [base for base in bases if isinstance(base, External) and base.qname != MODULE]
+    found = interp.native_class(MODULE) if any(MODULE in interp.lineage(base.qname) for base in outside) else None
+    return [found] if found is not None else []
 
 
 def linearise(cls: ClassValue) -> list[Value]:

@@ -74,6 +74,7 @@ class Externals:
         self._packages: set[str] = set()  # whose tables win over their source
         self._names: set[str] = set()  # single names of which the same is true
         self._after: dict[str, list[tuple[str, Any]]] = {}  # method -> (library class, what to do behind a user's own)
+        self._members: dict[str, frozenset[str]] = {}  # classes whose members are all listed
         self._made: dict[str, Value] = {}
         self._classes: dict[str, ClassValue | None] = {}
         self.external_overrides: dict[str, Value] = {}
@@ -90,6 +91,7 @@ class Externals:
             for top, handler in getattr(table, "FAMILIES", ()):
                 self._families.setdefault(top, []).append(handler)
             self._names.update(getattr(table, "NAMES", ()))
+            self._members.update(getattr(table, "MEMBERS", {}))
             self._values.update(getattr(table, "MAKERS", {}))
             self._constants.update(getattr(table, "CONSTANTS", {}))
 
@@ -119,6 +121,11 @@ class Externals:
     def answered(self, qname: str) -> bool:
         """A single name that a table answers for even where its source is given."""
         return qname in self._names
+
+    def lacks(self, qname: str, name: str) -> bool:
+        """A class outside whose members a table lists has none of that name."""
+        listed = [self._members[one] for one in self.lineage(qname) if one in self._members]
+        return bool(listed) and not any(name in names for names in listed)
 
     def lineage(self, qname: str) -> list[str]:
         """The class and its modelled bases, nearest first."""

@@ -17,6 +17,7 @@ What the tables ask of the interpreter beyond plain calls, each under ``<class q
 - ``AFTER`` of a table: method of a library's class -> ``handler(interp, site, owner, nodes)``, called behind a user's own method
   of that name in a class derived from it, with what it left in the trace;
 - ``FAMILIES`` of a table: (package, handler with the name as second argument), asked where no row has a name of the package;
+- ``MEMBERS`` of a table: class -> all names that its instances have, so that any other is known not to be there;
 - ``PACKAGES`` of a table: packages (by dotted name) whose names it answers for even where ``--env`` has their source;
 - :func:`cgx.indexer.overlays.transfer.sync` for ``if``/``while``/``assert`` on a tensor ("branch"), ``int``/``float``/``bool``
   ("conversion"), f-strings, ``str``, ``format`` ("print"), op rows with a ``sync``; host tensors give no event.
@@ -74,6 +75,9 @@ from cgx.indexer.overlays import (
     lightning,
     lightning_fabric,
     lightning_hparams,
+    lightning_logging,
+    lightning_members,
+    lightning_strategies,
     logs,
     meshes,
     moving_average,
@@ -129,6 +133,9 @@ OVERLAYS: tuple[ModuleType, ...] = (
     deepspeed_pipe,
     deepspeed_runtime,
     lightning,
+    lightning_logging,
+    lightning_members,
+    lightning_strategies,
     lightning_hparams,
     lightning_fabric,
     hf_arguments,

@@ -12,6 +12,7 @@ FLAVOUR = Flavour("lightning.fabric.utilities.data.AttributeDict")
 PACKAGES_OF = ("lightning", "lightning.pytorch", "pytorch_lightning", "lightning.pytorch.core", "lightning.pytorch.core.module",
                "lightning.pytorch.core.datamodule", "pytorch_lightning.core.module")  # fmt: skip
 CLASSES = ("LightningModule", "LightningDataModule")
+MIXINS = ("lightning.pytorch.core.mixins.hparams_mixin.HyperparametersMixin", "pytorch_lightning.core.mixins.hparams_mixin.HyperparametersMixin")
 
 
 def save(interp: Any, site: Any, args: Args, kwargs: Kwargs) -> Value:
@@ -37,12 +38,14 @@ def save(interp: Any, site: Any, args: Args, kwargs: Kwargs) -> Value:
     left_out = ignore.items if isinstance(ignore, ListValue) else [ignore]
     node = make_node(FLAVOUR, {name: value for name, value in table.items() if name not in left_out}, site.anchor)
     if isinstance(owner, Instance):
-        interp.trail.set_item(owner.attrs, "hparams", node)
+        for name in ("hparams", "_hparams"):  # the second is what the property of its source reads
+            interp.trail.set_item(owner.attrs, name, node)
     return None
 
 
 ENTRIES: dict[str, Handler] = {
     **{f"{package}.{name}.save_hyperparameters": save for package in PACKAGES_OF for name in CLASSES},
+    **{f"{mixin}.save_hyperparameters": save for mixin in MIXINS},
     **methods(FLAVOUR.qname),
 }
 BASES: dict[str, tuple[str, ...]] = {FLAVOUR.qname: ("dict",)}

@@ -20,6 +20,7 @@ from cgx.model.anchors import Anchor
 SHARED = ("prefill", "decode")
 WINDOW = re.compile(r"\[[^\]]*\b[A-Za-z_]\w*\s*:\s*[A-Za-z_]\w*\s*\]")  # tokens[:, start:end]
 DEVICE_ONLY = frozenset({"forward", "backward", "optimizer", "decode", "sample"})
+GATHERS = frozenset({"all_gather", "gather", "all_to_all", "send", "recv"})  # state is brought together; a barrier or a word is not
 HOST_KINDS = frozenset({"copy", "sync", "data", "fetch", "checkpoint"})
 
 
@@ -150,6 +151,8 @@ def make_row(run: Run, name: str, found: list[Spot]) -> dict[str, Any] | None:
     lead = leaders(run, name, found)
     if name in ("optimizer", "teardown", "logging") and lead is found and not worth_a_phase(name, found):
         return None
+    if name == "forward" and run.step.kind == "training":  # what is learned from, not a frozen part's preparation
+        lead = [one for one in lead if any(one is other for other in run.step.forwards)] or lead
     lead = with_backward(run, steady(lead)) if name == "forward" else steady(lead)
     spot = least_repeated(run, lead) if name == "backward" else in_the_step(run, lead) if name == "data" else lead[0]
     if name == "logging" and frequency_of(spot, run.step).get("per") == "epoch":
@@ -224,7 +227,7 @@ def ranks_of_phase(run: Run, name: str, spot: Spot, found: list[Spot]) -> str:
     if name == "startup" and any(run.place(one)["ranks"] == "all" for one in found):
         return "all"
     if name == "checkpoint":
-        shared = [one for one in found if isinstance(one.node, Event) and one.node.kind in ("collective", "copy")]
+        shared = [one for one in found if isinstance(one.node, Event) and (one.node.kind == "copy" or one.node.data.get("collective") in GATHERS)]
         if any(run.place(one)["ranks"] == "all" for one in shared):
             return "all"
     if name in ("startup", "teardown") and any(run.place(one)["ranks"] == "all" for one in found):
