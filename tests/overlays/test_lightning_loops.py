@@ -97,13 +97,19 @@ def test_pinned_batches_do_not_block(tmp_path: Path) -> None:
      ("self.log('loss', loss, on_step=False, on_epoch=True, prog_bar=True)", 0, 0, 2), ("self.log('loss', loss, logger=False)", 0, 0, 0),
      ("self.log_dict({'a': loss, 'b': loss}, prog_bar=True)", 2, 2, 0)],
 )  # fmt: skip
-def test_what_is_logged_is_read_when_somebody_needs_it(tmp_path: Path, log: str, per_step: int, at_logging: int, per_epoch: int) -> None:
+def test_what_is_logged_is_read_when_somebody_needs_it(
+    tmp_path: Path, log: str, per_step: int, at_logging: int, per_epoch: int
+) -> None:
     found = read(tmp_path, log=log)
     reads = rows(found, "syncs", kind="item")
     assert all(row["code_anchor"] == "job.py:Net.training_step:19" and row["phase"] == "logging" for row in reads)
 
     def total(**rate: Any) -> int:
-        return sum(row["repeat"] for row in reads if {key: row["frequency"].get(key) for key in ("per", "every")} == {"every": None, **rate})
+        return sum(
+            row["repeat"]
+            for row in reads
+            if {key: row["frequency"].get(key) for key in ("per", "every")} == {"every": None, **rate}
+        )
 
     assert (total(per="step"), total(per="step", every=50), total(per="epoch")) == (per_step, at_logging, per_epoch)
 
@@ -115,12 +121,19 @@ def test_logged_numbers_are_copied_to_the_device(tmp_path: Path) -> None:
 
 def test_validation_runs_before_the_first_epoch_and_after_each(tmp_path: Path) -> None:
     found = read(tmp_path, methods=VALIDATION.format(more=""), fit=", loader()")
-    assert [(row["unit"], row["count"]) for row in found["loops"]] == [("evaluation batch", 2), ("epoch", 3), ("step", 40), ("evaluation batch", 40)]
+    assert [(row["unit"], row["count"]) for row in found["loops"]] == [
+        ("evaluation batch", 2),
+        ("epoch", 3),
+        ("step", 40),
+        ("evaluation batch", 40),
+    ]
     evaluation = rows(found, "phases", name="evaluation")
     assert [row.get("every") for row in evaluation if row["kind"] == "periodic"] == [{"count": 1, "unit": "epoch"}]
     read_ = one(found, "syncs", kind="item", phase="evaluation")
     assert read_["frequency"] == {"per": "epoch"} and read_["code_anchor"] == "job.py:Net.validation_step:24"
-    assert {row["value"] for row in [found["compute"]["no_grad"]]} == {"torch.no_grad"} and "inference_mode" not in found["compute"]
+    assert {row["value"] for row in [found["compute"]["no_grad"]]} == {
+        "torch.no_grad"
+    } and "inference_mode" not in found["compute"]
 
 
 def test_no_sanity_check_and_validation_inside_the_epoch(tmp_path: Path) -> None:
@@ -133,8 +146,12 @@ def test_no_sanity_check_and_validation_inside_the_epoch(tmp_path: Path) -> None
 def test_several_devices(tmp_path: Path) -> None:
     options = "max_epochs=3, devices=4, accelerator='gpu', accumulate_grad_batches=2"
     found = read(tmp_path, methods=VALIDATION.format(more=", sync_dist=True"), fit=", loader()", options=options)
-    assert [row["count"] for row in found["loops"] if row["unit"] == "micro-step"] == [10]  # 640 samples, 4 devices, batches of 16
-    assert one(found, "device_device", issued_by="DistributedDataParallel", phase="backward")["frequency"]["per"] == "step"
+    assert [row["count"] for row in found["loops"] if row["unit"] == "micro-step"] == [
+        10
+    ]  # 640 samples, 4 devices, batches of 16
+    assert (
+        one(found, "device_device", issued_by="DistributedDataParallel", phase="backward")["frequency"]["per"] == "step"
+    )
     flag = one(found, "device_device", collective="broadcast", phase="data")
     assert flag["frequency"] == {"per": "micro-step"}
     assert one(found, "syncs", what="signal flag", kind="item")["frequency"] == {"per": "micro-step"}
@@ -153,7 +170,9 @@ def test_older_versions_say_nothing_about_signals(tmp_path: Path) -> None:
 
 
 def test_precision_clipping_and_accumulation(tmp_path: Path) -> None:
-    found = read(tmp_path, options="max_epochs=1, precision='16-mixed', gradient_clip_val=0.5, accumulate_grad_batches=4")
+    found = read(
+        tmp_path, options="max_epochs=1, precision='16-mixed', gradient_clip_val=0.5, accumulate_grad_batches=4"
+    )
     assert found["compute"]["precision"]["value"] == "float16" and found["compute"]["grad_clip"]["value"] == 0.5
     assert one(found, "syncs", what="found_inf")["phase"] == "optimizer"
     assert found["compute"]["gradient_accumulation"]["value"] == 4
@@ -216,5 +235,12 @@ def test_after_fit_the_model_returns_and_predictions_come_to_the_host(tmp_path: 
 def test_fsdp_has_the_units_of_its_policy(tmp_path: Path) -> None:
     options = "max_epochs=1, devices=2, strategy=pl.pytorch.strategies.FSDPStrategy(auto_wrap_policy={torch.nn.Linear})"
     found = read(tmp_path, options=options)
-    sent = {(row["collective"], row["phase"]) for row in rows(found, "device_device", issued_by="FullyShardedDataParallel")}
-    assert {("all_gather", "forward"), ("all_gather", "backward"), ("reduce_scatter", "backward"), ("all_gather", "checkpoint")} <= sent
+    sent = {
+        (row["collective"], row["phase"]) for row in rows(found, "device_device", issued_by="FullyShardedDataParallel")
+    }
+    assert {
+        ("all_gather", "forward"),
+        ("all_gather", "backward"),
+        ("reduce_scatter", "backward"),
+        ("all_gather", "checkpoint"),
+    } <= sent
