@@ -6,7 +6,7 @@ import ast
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from cgx.indexer.interpreter import batches, operators
+from cgx.indexer.interpreter import batches, kinship, operators
 from cgx.indexer.interpreter.memo import read_value
 from cgx.indexer.interpreter.scopes import Site
 from cgx.indexer.interpreter.stdlib.array_values import scalar_member
@@ -557,6 +557,7 @@ def set_attribute(interp: Interp, owner: Value, name: str, value: Value, site: S
         if name in ("requires_grad", "device", "dtype"):
             interp.trail.set(owner, name, value.name if isinstance(value, DType) else value)
         elif name == "data" and isinstance(value, TensorValue):
+            kinship.written(interp, "", owner, [value], site)
             interp.trail.set(owner, "shape", value.shape)
             if value.device is not None and value.device != owner.device:
                 interp.trail.set(owner, "device", value.device)

@@ -8,7 +8,15 @@ from collections.abc import Iterable, Iterator
 from types import ModuleType
 from typing import Any
 
-from cgx.indexer.interpreter import builtin_functions, core_library, methods, nn_module, operators, torch_basics
+from cgx.indexer.interpreter import (
+    builtin_functions,
+    core_library,
+    kinship,
+    methods,
+    nn_module,
+    operators,
+    torch_basics,
+)
 from cgx.indexer.interpreter.scopes import Site
 from cgx.indexer.interpreter.stdlib.array_values import array_attribute
 from cgx.indexer.interpreter.trace import OpNode
@@ -543,6 +551,8 @@ class Externals:
         if isinstance(result, Unknown) and row.kind == "query" and inputs and not inputs[0].name:
             result.name = site.text  # what --set takes
         _share_device(inputs, result)
+        if not inputs and isinstance(result, TensorValue) and result.device is None and row.kind != "factory":
+            _listed_device(args, result)
         autocast = self.flags.get("autocast")
         if autocast and row.autocast in ("lower", "fp32") and any(value.device not in ("cpu", "meta") for value in inputs):
             for tensor in _tensors(result):
@@ -564,6 +574,11 @@ class Externals:
         sync = row.sync_of(plain_args, plain_kwargs)
         if sync is not None and inputs:
             self.transfer(sync, inputs[0], site)
+        if self.loops and not numpy and row.kind in ("op", "view"):
+            if row.inplace and args:
+                kinship.written(self, row.name.rpartition(".")[2], args[0], [*args[1:], *kwargs.values()], site)
+            else:
+                kinship.mark(result, [*args, *kwargs.values()], row.kind == "view")
         if row.inplace and args:
             return self._write_back(args[0], result, row.name.rpartition(".")[2] in RESHAPING)
         return self.wrap(result) if isinstance(result, list | dict) else result
@@ -645,6 +660,14 @@ def _share_device(inputs: list[TensorValue], result: Value) -> None:
     for tensor in _tensors(result) if known is not None else ():
         if tensor.device is None:
             tensor.device = known
+
+
+def _listed_device(args: Args, result: TensorValue) -> None:
+    """A list whose length is open: what is joined lies where the elements that were seen do."""
+    seen = [value for arg in args if isinstance(arg, ListValue | Sequence) for value in walk_values(arg.element if isinstance(arg, Sequence) else arg)]
+    found = {value.device for value in seen if isinstance(value, TensorValue)}
+    if len(found) == 1 and (device := found.pop()) is not None:
+        result.device, result.pinned = device, False if device == "cpu" else None
 
 
 def _tensors(value: Any) -> list[TensorValue]:

@@ -77,6 +77,15 @@ def _is_leaf(base: TensorValue) -> Value:
     return True if base.parameter or base.requires_grad is False else _unknown(base, "is_leaf", "bool")
 
 
+def _data(base: TensorValue) -> Value:
+    """The same memory without its history; of a parameter it is still that parameter's."""
+    result = view_of(base, base.shape, base.const)
+    kin = "same" if base.parameter else base.attrs.get("cgx.kin")
+    if kin:
+        result.attrs["cgx.kin"] = kin
+    return result
+
+
 def _gradient(base: TensorValue) -> Value:
     """The gradient is there after a backward pass: a tensor like this one, or None before it."""
     return _unknown(base, "grad", "tensor")
@@ -93,7 +102,7 @@ READERS: dict[str, Callable[[TensorValue], Value]] = {
     "mH": _turned,
     "real": _part,
     "imag": _part,
-    "data": lambda base: view_of(base, base.shape, base.const),
+    "data": _data,
     "is_cuda": _is_on("cuda"),
     "is_cpu": _is_on("cpu"),
     "is_meta": _is_on("meta"),

@@ -94,6 +94,7 @@ from cgx.indexer.overlays import (
     tensor_parallel,
     transfer,
     vision_data,
+    zero_redundancy,
 )
 
 OVERLAYS: tuple[ModuleType, ...] = (
@@ -101,6 +102,7 @@ OVERLAYS: tuple[ModuleType, ...] = (
     scopes,
     amp,
     optimizers,
+    zero_redundancy,
     schedulers,
     autograd,
     autograd_functions,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
-from cgx.indexer.interpreter.values import TensorValue, Value
+from cgx.indexer.interpreter.values import ListValue, TensorValue, Value
 from cgx.indexer.overlays.arguments import argument_text, device_type, flag, tensors_in
 from cgx.indexer.overlays.transfer import AUTHOR, copy, factory_copy, on_device
 
@@ -34,6 +34,8 @@ def from_data(qname: str) -> Any:
             interp.event("data", site, author=AUTHOR, hop="pin", by=f"{qname}(pin_memory=True)", workers=0, asynchronous=False,
                          blocks_step=True)  # fmt: skip
         if isinstance(result, TensorValue):
+            if result.device is None and isinstance(data, ListValue | tuple) and "device" not in kwargs:
+                result.device = "cpu"  # of a list, whatever is in it
             if result.device == "cpu" and result.pinned is None:
                 result.pinned = bool(pinned)
             factory_copy(interp, result, data, site, pinned=bool(pinned))

@@ -178,3 +178,34 @@ def test_last_words_are_not_logged_each_step(tmp_path: Path) -> None:
     found = record(job(tmp_path, {"main.py": source}))
     assert [row["every"]["count"] for row in found["phases"] if row["name"] == "logging"] == [20]
     assert [row["kind"] for row in found["host_device"]["syncs"] if row["phase"] == "logging"] == ["item"]
+
+
+def test_parameters_written_by_hand(tmp_path: Path) -> None:
+    source = NET + (
+        "import copy\nmodel = Net().cuda()\nema = copy.deepcopy(model)\nfor p, q in zip(ema.parameters(), model.parameters()):\n    p.data.copy_(q.data)\n"
+        "for epoch in range(3):\n    for step in range(9):\n        model.zero_grad()\n        model(torch.zeros(2, 4).cuda()).sum().backward()\n"
+        "        for p in model.parameters():\n            p.data.add_(p.grad, alpha=-0.1)\n"
+        "        for p, q in zip(ema.parameters(), model.parameters()):\n            p.data.copy_(q.detach().lerp(p, 0.9))\n"
+    )
+    found = record(job(tmp_path, {"main.py": source}))
+    assert found["compute"]["optimizer_step"]["value"] == "by hand"
+    assert found["compute"]["ema"]["value"] == "in place" and found["compute"]["ema"]["code_anchor"].endswith(":22")
+    assert [(row["unit"], row["count"]) for row in found["loops"]] == [("epoch", 3), ("step", 9)]
+    assert [row["repeat"] for row in found["phases"] if row["name"] == "optimizer"] == [1]
+
+
+def test_sharded_optimizer_broadcasts_what_it_stepped(tmp_path: Path) -> None:
+    source = NET + (
+        "from torch.distributed.optim import ZeroRedundancyOptimizer\ntorch.distributed.init_process_group('nccl')\nmodel = Net().cuda()\n"
+        "optimizer = ZeroRedundancyOptimizer(model.parameters(), optimizer_class=torch.optim.AdamW, lr=1e-3)\n"
+        "for step in range(9):\n    for micro_step in range(2):\n        model(torch.zeros(2, 4).cuda()).sum().backward()\n    optimizer.step()\n"
+    )
+    found = record(job(tmp_path, {"main.py": source}, "torchrun --nproc_per_node=2 main.py"))
+    (sent,) = found["device_device"]
+    assert (sent["collective"], sent["phase"], sent["blocking"], sent["issued_by"]) == ("broadcast", "optimizer", True, "ZeroRedundancyOptimizer")
+    assert found["compute"]["optimizer"]["value"] == "torch.optim.AdamW" and found["compute"]["gradient_accumulation"]["value"] == 2
+
+
+def test_lists_of_open_length_lie_where_their_elements_do(tmp_path: Path) -> None:
+    source = "import torch\nparts = []\nfor line in open('words.txt'):\n    parts.append(torch.tensor([len(w) for w in line.split()]))\nwhole = torch.cat(parts).to('cuda')\n"
+    assert copied(job(tmp_path, {"main.py": source})) == ["torch.cat(parts)"]

@@ -15,7 +15,7 @@ from cgx.indexer.passes.schedule.step import is_model
 from cgx.indexer.passes.schedule.tree import ATTENTION, Spot
 
 Rows = list[dict[str, Any]]
-INTERNAL = frozenset({"key", "at", "target", "loss", "optimizer", "module", "known", "anchor_at", "graph"})
+INTERNAL = frozenset({"key", "at", "once", "target", "loss", "optimizer", "module", "known", "anchor_at", "graph"})
 CLASS = re.compile(r"\.[A-Z]\w*$")  # an object of a library that is not there: a module, no kernel
 PLAIN = (bool, int, float, str, list, dict, tuple)
 

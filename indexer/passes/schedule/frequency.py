@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable
 from typing import Any
 
-from cgx.indexer.interpreter.trace import BranchNode, LoopNode, Node, ScopeNode
+from cgx.indexer.interpreter.trace import BranchNode, Event, LoopNode, Node, ScopeNode
 from cgx.indexer.passes.schedule.counts import as_count, loop_count, product
 from cgx.indexer.passes.schedule.step import Step
 from cgx.indexer.passes.schedule.tree import Spot
@@ -153,7 +153,13 @@ def in_one_round(spot: Spot, loop: LoopNode) -> bool:
 
 def loops_inside(spot: Spot, unit: LoopNode | None) -> list[LoopNode]:
     """Loops below the unit that are evaluated once for all iterations. Per-index ones stand as often as they run."""
-    return [one for one in spot.below(unit) if isinstance(one, LoopNode) and not one.iterations]
+    loops = [one for one in spot.below(unit) if isinstance(one, LoopNode)]
+    return [one for one in (loops[:-1] if at_once(spot) else loops) if not one.iterations]
+
+
+def at_once(spot: Spot) -> bool:
+    """What is done parameter by parameter counts as done once: the innermost loop goes over them."""
+    return isinstance(spot.node, Event) and bool(spot.node.data.get("once"))
 
 
 def repeat_in_step(spot: Spot, step: Step, samples: bool = True) -> int | None:
@@ -168,4 +174,4 @@ def repeat_in_step(spot: Spot, step: Step, samples: bool = True) -> int | None:
         return repeat_of(spot, step) if samples else product_of(loops_inside(spot, unit_loop(spot, step)))
     if step.accumulate_branch is not None and not spot.holds(step.accumulate_branch):
         return product([step.accumulate, product_of(loops_inside(spot, step.loop))])
-    return product_of(one for one in spot.below(step.loop) if isinstance(one, LoopNode) and not one.iterations)
+    return product_of(loops_inside(spot, step.loop))

@@ -159,6 +159,11 @@ class Phases:
     def collective_phase(self, spot: Spot, node: Event) -> str:
         """A barrier reports nothing: behind the optimizer's step it belongs to that."""
         place = self.by_place(spot)
+        if node.data.get("issued_by") == "ZeroRedundancyOptimizer" and place == "logging":
+            return "optimizer"
+        number = node.data.get("collective") in ("all_reduce", "reduce") and (node.data.get("bytes") or 99) <= 8
+        if place == "optimizer" and number and not spot.in_module and "norm" not in str(node.data.get("what")).lower():
+            return "logging"
         return "optimizer" if place == "logging" and node.data.get("collective") == "barrier" else place
 
     def beside_model(self, spot: Spot, node: Event) -> bool:

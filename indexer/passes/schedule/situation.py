@@ -8,7 +8,7 @@ from typing import Any
 
 from cgx.indexer.interpreter.trace import CallNode, Event, LoopNode, ModuleCall, Trace
 from cgx.indexer.interpreter.values import ClassValue
-from cgx.indexer.passes.schedule.frequency import first_round, frequency_of, repeat_of
+from cgx.indexer.passes.schedule.frequency import at_once, first_round, frequency_of, repeat_of
 from cgx.indexer.passes.schedule.phase_of import Phases
 from cgx.indexer.passes.schedule.ranks import ranks_of
 from cgx.indexer.passes.schedule.regions import Regions
@@ -98,7 +98,9 @@ def drives(spot: Spot) -> bool:
     node = spot.node
     if isinstance(node, ModuleCall):
         return not spot.in_worker and is_model(node.module)
-    return replays(node) or (isinstance(node, Event) and node.kind == "compute" and node.data.get("key") in ("backward", "forward", "optimizer_step"))
+    if isinstance(node, Event) and node.kind == "compute" and node.data.get("key") in ("backward", "forward", "optimizer_step"):
+        return not at_once(spot)
+    return replays(node)
 
 
 def last_words(spot: Spot) -> bool:

@@ -52,6 +52,12 @@ def switch(run: Run) -> Spot | None:
     return next((spot for spot in run.events("compute", "grad_sync") if data_of(spot).get("guard")), None)
 
 
+def skips(run: Run) -> bool:
+    """Some micro-steps leave the gradients where they are."""
+    off = any(data_of(spot).get("value") == "no_sync" for spot in run.events("compute", "grad_sync"))
+    return off or switch(run) is not None or any(unsynced(spot) for spot in run.step.backwards)
+
+
 def backward_places(run: Run) -> list[tuple[Spot, dict[str, Any]]]:
     """Backwards in which gradients are reduced, with their place; one where micro-steps share them."""
     found: list[tuple[Spot, dict[str, Any]]] = []
@@ -84,6 +90,8 @@ def ddp_rows(run: Run, spot: Spot) -> list[Row]:
             if place["phase"] in seen:
                 continue
             seen.add(place["phase"])
+            if skips(run) and place["frequency"].get("per") == "micro-step":
+                place["frequency"] = {**place["frequency"], "per": "step"}  # only after a backward that synced
             if place["phase"] == "evaluation":
                 place["repeat"] = 1  # without gradients only the first forward after training still syncs
             rows.append((call.order, {**base(spot, "broadcast", blocking=True), **place}))
