@@ -204,7 +204,11 @@ def taken(interp: Any, optimizer: Value, site: Any) -> None:
 
 def own_step(interp: Any, site: Any, owner: Instance, nodes: list[Node]) -> None:
     """Behind the ``step`` of a user's optimizer: it is one where no other optimizer has stepped inside it."""
-    if any(isinstance(node, Event) and node.data.get("key") == "optimizer_step" for top in nodes for node in top.walk()):
+    inside = [node for top in nodes for node in top.walk() if isinstance(node, Event) and node.data.get("key") == "optimizer_step"]
+    for node in inside:
+        if node.data.get("once"):
+            node.data["key"] = "parameter"  # written by hand, as a part of this step
+    if any(node.data["key"] == "optimizer_step" for node in inside):
         return
     groups = owner.attrs.get("param_groups")
     known = len(groups.items) if isinstance(groups, ListValue) and not groups.open else None

@@ -19,6 +19,7 @@ SERVING_WORDS = (("prefill", re.compile(r"prefill|extend", re.IGNORECASE)), ("de
 PICKED = re.compile(r"sampl|next_?(token|id)|argmax|multinomial", re.IGNORECASE)
 ANSWERS = re.compile(r"token|text|complet|respon|answer|output|generat|decode|result|reply|content|message", re.IGNORECASE)
 METERS = re.compile(r"time|\bsec|elapsed|/s\b|speed|throughput|memory|bandwidth|latency|acceptance", re.IGNORECASE)
+METRIC = re.compile(r"^(?!.*(finite|isnan|isinf|norm|valid)).*(loss|acc|metric|correct)", re.IGNORECASE)
 CONSTRUCTOR = re.compile(r"__init__$|^setup|load_model|build_model|warm_?up", re.IGNORECASE)
 
 
@@ -157,12 +158,12 @@ class Phases:
         return self.collective_phase(spot, node) if node.kind == "collective" else self.by_place(spot)
 
     def collective_phase(self, spot: Spot, node: Event) -> str:
-        """A barrier reports nothing: behind the optimizer's step it belongs to that."""
+        """A barrier reports nothing: behind the optimizer's step it belongs to that. A loss that is summed before it is shown is reported."""
         place = self.by_place(spot)
         if node.data.get("issued_by") == "ZeroRedundancyOptimizer" and place == "logging":
             return "optimizer"
         number = node.data.get("collective") in ("all_reduce", "reduce") and (node.data.get("bytes") or 99) <= 8
-        if place == "optimizer" and number and not spot.in_module and "norm" not in str(node.data.get("what")).lower():
+        if place == "optimizer" and number and not spot.in_module and METRIC.search(str(node.data.get("what"))):
             return "logging"
         return "optimizer" if place == "logging" and node.data.get("collective") == "barrier" else place
 
