@@ -183,7 +183,7 @@ def run_generator(interp: Interp, generator: GeneratorValue, consume: Callable[[
     frame = Frame(scope, func.attrs["__cgx_code__"], func.symbol, func, func.owner, generator.context[0] if generator.context else None)
     frame.on_yield = consume
     flags = func.attrs.get("__cgx_flags__")
-    run = lambda: run_body(interp, func, frame, site)  # noqa: E731
+    run = lambda: interp.with_scopes(func.attrs.get("cgx.scopes") or (), site, lambda: run_body(interp, func, frame, site))  # noqa: E731
     if flags:
         interp.with_flags(func.attrs["__cgx_scope__"], flags, site, run)
     else:

@@ -393,7 +393,7 @@ class Interp(Recorder, Recovery, Externals, Conversion, Guards, ModuleCalls, Giv
         func = self.pick(func)
         if isinstance(func, FunctionValue):
             scopes = func.attrs.get("cgx.scopes")
-            if scopes:
+            if scopes and not func.generator:  # those of a generator are entered where it runs
                 return self.with_scopes(scopes, site, lambda: functions.call_function(self, func, args, kwargs, site))
             return functions.call_function(self, func, args, kwargs, site)
         if isinstance(func, BoundMethod):

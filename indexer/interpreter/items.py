@@ -165,6 +165,12 @@ def _from_dict(interp: Interp, owner: DictValue, key: Value, site: Site) -> Valu
         return value
     if owner.open:
         return interp.unknown(site.text, "missing-file", site)
+    standing = [value for held, value in owner.items.items() if isinstance(key, TensorValue) and isinstance(getattr(held, "value", None), TensorValue)]
+    if standing:  # a tensor that stands for several: so did those that are held
+        element = standing[0]
+        for one in standing[1:]:
+            element = join(element, one, "another element")
+        return element
     return interp.raise_("KeyError", repr(found), site)
 
 

@@ -195,7 +195,7 @@ def _indexed(interp: Interp, node: Any, frame: Frame, loop: LoopNode, items: lis
     if not items:
         return None
     literal = isinstance(node.iter, ast.List | ast.Tuple) or len(items) == 1
-    limit = MAX_JOB_UNROLL if literal else 1
+    limit = MAX_JOB_UNROLL if literal else FEW if len(items) <= FEW and records(items) else 1
     outer_exit, frame.early_exit = frame.early_exit, False
     context = LoopContext(loop.expr, len(items), loop.bound or loop.anchor)
     summarised = interp.summarised
@@ -237,6 +237,12 @@ def _indexed(interp: Interp, node: Any, frame: Frame, loop: LoopNode, items: lis
         loop.early_exit |= frame.early_exit
         frame.early_exit = outer_exit or (frame.early_exit and bool(frame.returns))
     return _summary(interp, node, frame, loop, any_of(items, loop))
+
+
+def records(items: list[Value]) -> bool:
+    """Dicts (or tuples of them) that differ, such as parameter groups: no one of them stands for all."""
+    parts = [part for item in items for part in (item if isinstance(item, tuple) else (item,))]
+    return bool(parts) and all(isinstance(part, DictValue) for part in parts)
 
 
 def works(nodes: list[Node]) -> bool:

@@ -80,3 +80,35 @@ def test_two_evaluations_in_a_step(tmp_path: Path) -> None:
     evaluations = [row for row in found["phases"] if row["name"] == "evaluation"]
     assert [(row["repeat"], row["every"]["count"]) for row in evaluations] == [(20, 250), (1, 250)]
     assert next(row for row in found["phases"] if row["name"] == "startup")["ranks"] == "all"
+
+
+SERVED = """
+import torch, torch.nn as nn
+net = nn.Linear(4, 4).cuda().eval()
+@torch.compile
+def unused(x):
+    return x * 2
+@torch.compile
+def pick(x):
+    return x.argmax()
+@torch.inference_mode()
+def generate(tokens):
+    ids = torch.tensor([tokens], device="cuda")
+    for _ in range(16):
+        out = net(ids.float())
+        yield pick(out).item()
+while True:
+    prompt = input("> ")
+    print("Answer: ", end="", flush=True)
+    for token in generate([1, 2, 3, 4]):
+        print(token)
+    print()
+"""
+
+
+def test_a_loop_that_answers(tmp_path: Path) -> None:
+    found = rows(tmp_path, SERVED, "python main.py")
+    assert "logging" not in [row["name"] for row in found["phases"]]
+    assert found["compute"]["compile"]["value"] == "pick"
+    assert found["compute"]["inference_mode"]["value"] == "torch.inference_mode"
+    assert [(row["hop"], row["by"]) for row in found["data_path"]] == [("copy", "torch.tensor")]

@@ -7,6 +7,7 @@ from typing import Any
 from cgx.indexer.interpreter.trace import CallNode, Event, ModuleCall, Node
 from cgx.indexer.interpreter.values import BoundMethod, FunctionValue, ModuleInstance
 from cgx.indexer.passes.schedule.situation import Run, data_of
+from cgx.indexer.passes.schedule.tree import child_lists
 
 REASONS = {
     "item": "reads a tensor's value: .item()",
@@ -26,8 +27,12 @@ MAX_BREAKS = 50
 def compile_rows(run: Run) -> list[dict[str, Any]]:
     """One row for each call of ``torch.compile`` whose target the job uses."""
     rows = []
+    called = called_functions(run.trace.root)
     for spot in run.events("compute", "compile"):
         data = data_of(spot)
+        target = data.get("target")
+        if isinstance(target, FunctionValue) and (target.path, target.symbol) not in called:
+            continue  # decorated where its file is imported, and not run by this job
         row: dict[str, Any] = {"value": data.get("value")}
         for name, value in data.items():
             if name.startswith("option_"):
@@ -39,6 +44,24 @@ def compile_rows(run: Run) -> list[dict[str, Any]]:
         row["code_anchor"] = str(spot.anchor)
         rows.append(row)
     return rows
+
+
+def called_functions(root: Node) -> set[tuple[str, str]]:
+    """(file, symbol) of the functions that ran and left something; lists of nodes that calls share are looked at once."""
+    names: set[tuple[str, str]] = set()
+    seen: set[int] = set()
+    stack = [root]
+    while stack:
+        node = stack.pop()
+        if isinstance(node, CallNode) and node.target is not None:
+            names.add((node.target.path, node.target.symbol))
+        elif isinstance(node, ModuleCall):
+            names.add((node.anchor.path, node.anchor.symbol))
+        for children in child_lists(node):
+            if id(children) not in seen:
+                seen.add(id(children))
+                stack.extend(children)
+    return names
 
 
 def region(target: Any) -> tuple[ModuleInstance | None, str]:

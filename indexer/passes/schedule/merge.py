@@ -82,8 +82,8 @@ def fold(group: list[dict[str, Any]]) -> dict[str, Any]:
         row["module"] = fold_names(names)
     else:
         row.pop("module", None)
-    if row.get("bytes") is None:
-        row.pop("bytes", None)
+    if row.get("bytes") is None or any(one.get("bytes") != row["bytes"] for one in group):
+        row.pop("bytes", None)  # calls of several sizes have no one size
     return row
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import re
 from typing import Any
 
 from cgx.indexer.interpreter.trace import BranchNode, CallNode, Event, LoopNode, ModuleCall, Node
@@ -21,6 +22,7 @@ SHARED = ("prefill", "decode")
 WINDOW = re.compile(r"\[[^\]]*\b[A-Za-z_]\w*\s*:\s*[A-Za-z_]\w*\s*\]")  # tokens[:, start:end]
 DEVICE_ONLY = frozenset({"forward", "backward", "optimizer", "decode", "sample"})
 GATHERS = frozenset({"all_gather", "gather", "all_to_all", "send", "recv"})  # state is brought together; a barrier or a word is not
+FIXED = re.compile(r"""print\((\s*(['"])[^'"{]*\2\s*(,\s*(end|flush)=[^,]*)*)?\)$""")  # a line that tells nothing of the run
 HOST_KINDS = frozenset({"copy", "sync", "data", "fetch", "checkpoint"})
 
 
@@ -149,7 +151,8 @@ def is_compute(node: Node, key: str) -> bool:
 
 def make_row(run: Run, name: str, found: list[Spot]) -> dict[str, Any] | None:
     lead = leaders(run, name, found)
-    if name in ("optimizer", "teardown", "logging") and lead is found and not worth_a_phase(name, found):
+    shown_only = name == "logging" and run.step.kind != "training"
+    if name in ("optimizer", "teardown", "logging") and (lead is found or shown_only) and not worth_a_phase(name, found):
         return None
     if name == "forward" and run.step.kind == "training":  # what is learned from, not a frozen part's preparation
         lead = [one for one in lead if any(one is other for other in run.step.forwards)] or lead
@@ -185,7 +188,7 @@ def first_read(run: Run, found: list[Spot]) -> Spot | None:
 def worth_a_phase(name: str, found: list[Spot]) -> bool:
     """A teardown of nothing but compute markers, or an optimizer phase without a step, is none."""
     if name == "logging":
-        return any(isinstance(spot.node, Event) and spot.node.kind in ("log", "sync", "copy", "collective") for spot in found)
+        return any(isinstance(spot.node, Event) and spot.node.kind in ("log", "sync", "copy", "collective") and not FIXED.match(spot.node.text) for spot in found)
     return any(isinstance(spot.node, Event) and spot.node.kind in ("launch", "sync", "copy", "collective", "checkpoint") for spot in found)
 
 
