@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import re
 from typing import Any
 
 from cgx.indexer.interpreter.trace import BranchNode, CallNode, Event, LoopNode, ModuleCall, Node
