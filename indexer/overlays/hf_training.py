@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from cgx.indexer.interpreter.trace import LoopNode
+from cgx.indexer.interpreter.trace import CallNode, LoopNode
 from cgx.indexer.interpreter.values import DictValue, Instance, ListValue, ModuleInstance, Opaque, Unknown, Value
 from cgx.indexer.overlays import deepspeed
 from cgx.indexer.overlays.arguments import flag, plain
@@ -34,7 +34,12 @@ from cgx.indexer.overlays.wrappers import inner
 
 def train(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
     """``trainer.train()``."""
-    trainer = args[0]
+    with interp.inside(CallNode(site.anchor, site.text, symbol="transformers.trainer.Trainer.train"), keep=True):
+        trained(interp, site, args[0])
+    return Opaque("transformers.trainer_utils.TrainOutput", {"metrics": DictValue(open=True)}, site.anchor)
+
+
+def trained(interp: Any, site: Any, trainer: Value) -> None:
     model = attribute(trainer, "model")
     optimizer = the_optimizer(interp, trainer, site)
     switches(interp, trainer, model, site)
@@ -54,7 +59,6 @@ def train(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -
         due(interp, trainer, "epoch", site)
     read(interp, site, "tr_loss at the end of training")
     callbacks(interp, trainer, "on_train_end", site)
-    return Opaque("transformers.trainer_utils.TrainOutput", {"metrics": DictValue(open=True)}, site.anchor)
 
 
 def counts(interp: Any, trainer: Value, batches_: Value, site: Any) -> tuple[Value, Value]:

@@ -52,6 +52,12 @@ AUTHOR = "overlays.lightning"
 
 def fit(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
     """``trainer.fit(model, train_dataloaders, val_dataloaders, datamodule)``."""
+    with interp.inside(CallNode(site.anchor, site.text, symbol="lightning.pytorch.Trainer.fit"), keep=True):
+        fitted(interp, site, args, kwargs)
+    return None
+
+
+def fitted(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> None:
     bound = bind("self model train_dataloaders val_dataloaders datamodule ckpt_path", args, kwargs)
     trainer, model = bound["self"], inner(bound.get("model"))
     train_given = bound.get("train_dataloaders", bound.get("train_dataloader"))
@@ -81,7 +87,6 @@ def fit(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> 
     both(interp, trainer, model, "on_fit_end", [], site)
     trainer.attrs["cgx.stage"] = None
     tear_down(interp, trainer, model, site)
-    return None
 
 
 def attach(interp: Any, trainer: Opaque, model: Value, datamodule: Value, stage: str, site: Any) -> None:
