@@ -201,6 +201,9 @@ class ModuleCalls:
         if isinstance(own, FunctionValue) and args:
             tables = [owner.parameters.get("weight"), owner.parameters.get("bias")]
             return self.call(BoundMethod(own, owner, own.owner), [args[0], *tables], {}, site)
+        if owner.attrs.get("__cgx_synced__") and owner.training is True and args:
+            for _ in range(3):
+                self.transfer("dynamic shape", args[0], site)  # ranks without samples are masked out
         self.note_read(owner, "__layer__", layer_value(owner) if self.readings else None)
         attrs = {name: self.export(value) for name, value in owner.attrs.items() if not name.startswith("__cgx")}
         attrs["training"] = owner.training

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from cgx.indexer.interpreter.values import DictValue, ListValue, ModuleInstance, Opaque, SetValue, Value
-from cgx.indexer.overlays import deepspeed, fsdp
+from cgx.indexer.overlays import deepspeed, fsdp, sync_batchnorm
 from cgx.indexer.overlays.arguments import flag, items_of
 from cgx.indexer.overlays.ddp import construct as wrap_ddp
 from cgx.indexer.overlays.lifecycle import optional, place_model
@@ -43,6 +43,8 @@ def set_up(interp: Any, trainer: Opaque, model: Value, site: Any, fitting: bool)
     if kind == "deepspeed":
         by_deepspeed(interp, trainer, model, site)
         return
+    if flag(trainer.attrs["sync_batchnorm"]) and fitting:
+        sync_batchnorm.convert(interp, site, [target], {})
     place_model(interp, target, site)
     if kind == "ddp" and fitting and isinstance(target, ModuleInstance):
         given = {name: value for name, value in options_of(trainer.attrs["strategy"]).items() if name in DDP_OPTIONS}

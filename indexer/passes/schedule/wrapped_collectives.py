@@ -23,7 +23,7 @@ def wrapper_rows(run: Run) -> list[Row]:
             rows += ddp_rows(run, spot)
         elif kind in SHARDED:
             rows += sharded_rows(run, spot, id(spot.node) in outermost) if owns.get(id(spot.node)) else []
-        elif kind == "parallelize_module":
+        elif kind in ("parallelize_module", "SyncBatchNorm"):
             rows += plan_rows(run, spot)
         elif kind == "DeepSpeedEngine":
             rows += engine_rows(run, spot)
