@@ -9,9 +9,10 @@ import ast
 from collections.abc import Iterator
 
 from cgx.indexer.interpreter.scopes import Frame
-from cgx.indexer.interpreter.values import MISSING, Alternatives, TensorValue, Value
+from cgx.indexer.interpreter.values import MISSING, Alternatives, ListValue, TensorValue, Value
 
 NESTED = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
+FEW = 4  # tensors in a list that is handed on as a whole
 ATTRIBUTE = "__cgx_carried__"
 
 
@@ -31,6 +32,9 @@ def _test(node: ast.For | ast.While) -> list[ast.AST]:
 def is_tensor(value: Value) -> bool:
     if isinstance(value, Alternatives):
         return any(is_tensor(option) for _, option in value.options)
+    if isinstance(value, ListValue | tuple):
+        items = value if isinstance(value, tuple) else value.items
+        return 0 < len(items) <= FEW and all(is_tensor(one) for one in items)
     return isinstance(value, TensorValue) and value.library == "torch"
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import builtins
+import dataclasses
 from collections.abc import Iterable, Iterator
 from types import ModuleType
 from typing import Any
@@ -158,7 +159,7 @@ class Externals:
 
     def decorates(self, qname: str) -> bool:
         """A decorator that a table answers for; others leave what they decorate as it is."""
-        return qname in self._handlers or qname in builtin_functions.ENTRIES
+        return qname in self._handlers or qname in builtin_functions.ENTRIES or torch_basics.has_polyfill(qname)
 
     def has_external(self: Any, qname: str) -> bool | None:
         """Whether a name of an outside module exists; None where no table tells."""
@@ -608,6 +609,8 @@ class Externals:
         """A method of a NumPy array: the tensor's rule of that name gives the shape; all of it happens on the host."""
         if name == "astype":
             name, args = "to", [args[0]] if args and isinstance(args[0], DType) else []
+        if name == "copy":
+            return dataclasses.replace(owner)
         if registry.find(f"torch.Tensor.{name}") is None:
             return TensorValue(library="numpy", device="cpu") if name in NUMPY_ARRAYS else self.unknown(site.text, "data", site)
         if name in ("item", "tolist"):

@@ -301,6 +301,12 @@ ENTRIES: dict[str, Handler] = {
 }
 
 
+def has_polyfill(qname: str) -> bool:
+    from cgx.indexer import polyfills
+
+    return polyfills.find(qname) is not None
+
+
 def polyfill(interp: Any, qname: str) -> Value:
     """The class that a polyfill file gives for a name outside the source, or MISSING."""
     try:

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from cgx.indexer.interpreter.values import ListValue, Opaque, TensorValue, Value
+from cgx.indexer.interpreter.values import ByRank, ListValue, Opaque, TensorValue, Value
 from cgx.indexer.overlays.arguments import argument_text, bind, flag, items_of
 from cgx.indexer.overlays.groups import group_purpose, purpose
 from cgx.indexer.overlays.transfer import tensor_bytes
@@ -158,10 +158,28 @@ def explicit(row: CollectiveRow) -> Callable[..., Value]:
 
 
 def fill_output(interp: Any, row: CollectiveRow, bound: dict[str, Value]) -> None:
-    """What a gather of objects leaves in the list of the caller is not known."""
+    """What a gather of objects leaves in the list of the caller is not known; what a broadcast leaves is the sender's."""
+    if row.name == "broadcast_object_list":
+        sent(interp, bound.get("object_list"), bound.get("src", 0))
     if row.name == "all_gather_object" and isinstance(bound.get("object_list"), ListValue):
         held = bound["object_list"]
         interp.trail.replace(held.items, [bound.get("obj")] * len(held.items))
+
+
+def sent(interp: Any, objects: Value, src: Value) -> None:
+    """All ranks hold what the sender's list holds."""
+    world = list(interp.world.ranks)
+    place = world.index(src) if src in world else None
+    if place is None:
+        return
+    lists = list(objects.values) if isinstance(objects, ByRank) else [objects]
+    source = lists[min(place, len(lists) - 1)]
+    if not isinstance(source, ListValue):
+        return
+    items = [one.values[place] if isinstance(one, ByRank) and place < len(one.values) else one for one in source.items]
+    for held in lists:
+        if isinstance(held, ListValue):
+            interp.trail.replace(held, items)
 
 
 GRADIENTS = {

@@ -67,7 +67,7 @@ def missing_config(site: Any, args: list[Value], kwargs: dict[str, Value]) -> Un
     return Unknown(wanted, "missing-file", site.anchor, settle=("--file", wanted))
 
 
-def blank(interp: Any, qname: str, site: Any) -> ModuleInstance:
+def blank(interp: Any, qname: str, site: Any, model: str = MODEL) -> ModuleInstance:
     """A module of a class that is not there, with its weights as one parameter of unknown size."""
     base = interp.native_class("torch.nn.Module")
     cls = ClassValue(
@@ -76,12 +76,12 @@ def blank(interp: Any, qname: str, site: Any) -> ModuleInstance:
         qname.rpartition(".")[2],
         "",
         None,
-        [External(MODEL), base],
+        [External(model), base],
         [],
         {},
         native=qname,
     )
-    cls.mro = [cls, External(MODEL), *base.mro]
+    cls.mro = [cls, External(model), *base.mro]
     module = interp.new_instance(cls, site)
     module.parameters[WEIGHTS] = TensorValue(None, None, "cpu", parameter=True, requires_grad=True)
     module.open = True

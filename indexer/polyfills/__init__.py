@@ -22,10 +22,11 @@ PREFIX = "cgx:polyfills/"
 COMPOSITE = "torch_nn_composite.py.txt"
 PARAMETRIZE = "torch_nn_parametrize.py.txt"
 COLLECTIONS = "collections_abc.py.txt"
+DIFFUSERS = "diffusers_mixins.py.txt"
 PIPELINE = "deepspeed_pipe.py.txt"
 
 MODULES: dict[str, str] = {COMPOSITE: "torch.nn.modules.composite", PARAMETRIZE: "torch.nn.utils.parametrize", COLLECTIONS: "collections.abc",
-                           PIPELINE: "deepspeed.pipe"}  # fmt: skip
+                           PIPELINE: "deepspeed.pipe", DIFFUSERS: "diffusers.mixins"}  # fmt: skip
 
 ROWS: tuple[tuple[str, str, str, str], ...] = (  # public name, module that defines it, file, symbol
     ("torch.nn.MultiheadAttention", "torch.nn.modules.activation", COMPOSITE, "MultiheadAttention"),
@@ -50,6 +51,11 @@ ROWS: tuple[tuple[str, str, str, str], ...] = (  # public name, module that defi
     ("deepspeed.runtime.pipe.topology.ProcessTopology", "deepspeed.pipe", PIPELINE, "ProcessTopology"),
     ("deepspeed.runtime.pipe.topology.PipeDataParallelTopology", "deepspeed.pipe", PIPELINE, "PipeDataParallelTopology"),
     ("deepspeed.runtime.pipe.topology.PipeModelDataParallelTopology", "deepspeed.pipe", PIPELINE, "PipeModelDataParallelTopology"),
+    ("diffusers.ConfigMixin", "diffusers.configuration_utils", DIFFUSERS, "ConfigMixin"),
+    ("diffusers.configuration_utils.register_to_config", "", DIFFUSERS, "register_to_config"),
+    ("diffusers.ModelMixin", "diffusers.models.modeling_utils", DIFFUSERS, "ModelMixin"),
+    ("diffusers.models.ModelMixin", "", DIFFUSERS, "ModelMixin"),
+    ("diffusers.SchedulerMixin", "diffusers.schedulers.scheduling_utils", DIFFUSERS, "SchedulerMixin"),
     ("torch.nn.utils.parametrize.ParametrizationList", "", PARAMETRIZE, "ParametrizationList"),
     ("torch.nn.utils.parametrize.register_parametrization", "", PARAMETRIZE, "register_parametrization"),
     ("torch.nn.utils.parametrize.remove_parametrizations", "", PARAMETRIZE, "remove_parametrizations"),

@@ -29,6 +29,7 @@ from cgx.indexer.interpreter.values import (
 )
 
 AUTHOR = "stdlib.arrays"
+SPACED = ("torch.linspace", "torch.logspace")
 KEYWORDS = {
     "axis": "dim",
     "axes": "dims",
@@ -90,6 +91,9 @@ def factory(name: str, dtype: str | None = "float64") -> Handler:
                 "torch.empty",
                 "torch.full",
             ):
+                if name in SPACED:  # ends that are not known leave the number of elements as it is
+                    count = options.get("steps", each[2] if len(each) > 2 else 50)
+                    return TensorValue((count if isinstance(count, int) else None,), given or dtype, "cpu", library="numpy", anchor=site.anchor)
                 return TensorValue((None,), given or dtype, "cpu", library="numpy", anchor=site.anchor)
             result = quiet(
                 name, [exported(value) for value in each], {**options, **({"dtype": DType(given)} if given else {})}

@@ -122,6 +122,8 @@ def _index_shape(item: TensorValue, shape: tuple[MaybeSize, ...], place: int) ->
 def slice_size(extent: MaybeSize, part: slice) -> MaybeSize:
     """How many elements a slice takes of a dimension."""
     step = size(1 if part.step is None else part.step)
+    if isinstance(step, int) and step < 0 and part.start is None and part.stop is None:
+        return extent if step == -1 or extent is None else -((-extent) // -step)  # an array of NumPy, backwards
     if not isinstance(step, int) or step < 1:
         return None
     if part.start is None and part.stop is None:

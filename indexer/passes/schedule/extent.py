@@ -55,7 +55,7 @@ def only(nodes: Sequence[Node], wanted: set[int]) -> list[Node]:
 
 def step_graphs(run: Run) -> list[tuple[str, Sequence[Node]]]:
     """(phase, nodes) where the model runs both as prefill and as decode; empty elsewhere."""
-    if run.step.kind == "training":
+    if run.step.kind == "training" or run.phases.denoises:
         return []
     by_phase: dict[str, set[int]] = {}
     for spot in run.step.forwards:

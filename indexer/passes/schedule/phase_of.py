@@ -17,6 +17,7 @@ SERVING_WORDS = (("prefill", re.compile(r"prefill|extend", re.IGNORECASE)), ("de
                  ("sample", re.compile(r"sampl", re.IGNORECASE)), ("schedule", re.compile(r"schedul|next_batch", re.IGNORECASE)),
                  ("respond", re.compile(r"post_?process|process_(last|output|batch_result)|detokeni[sz]e|send_(result|reply)", re.IGNORECASE)))  # fmt: skip
 PICKED = re.compile(r"sampl|next_?(token|id)|argmax|multinomial", re.IGNORECASE)
+MAKING = frozenset({"launch", "checkpoint", "wrap"})  # kinds of events
 ANSWERS = re.compile(r"token|text|complet|respon|answer|output|generat|decode|result|reply|content|message", re.IGNORECASE)
 METERS = re.compile(r"time|\bsec|elapsed|/s\b|speed|throughput|memory|bandwidth|latency|acceptance", re.IGNORECASE)
 METRIC = re.compile(r"^(?!.*(finite|isnan|isinf|norm|valid)).*(loss|acc|metric|correct)", re.IGNORECASE)
@@ -47,6 +48,9 @@ class Phases:
         self.log_lines = {(spot.anchor.path, spot.anchor.line) for spot in events(found, "log")}
         self.read_lines = {(spot.anchor.path, spot.anchor.line) for spot in events(found, "sync") if spot.node.data.get("reads")}  # type: ignore[attr-defined]
         self.in_token_loop = step.micro
+        self.makes = any(
+            isinstance(spot.node, Event) and spot.node.kind in MAKING and step.entry_node is not None and spot.holds(step.entry_node) for spot in found
+        )
         self.loop_order = min((spot.order for spot in found if spot.node is step.micro), default=0)
         entry = step.entry_node if step.entry_node is not None else step.loop
         self.losses = {id(one) for spot in step.forwards for one in spot.below(entry) if isinstance(one, CallNode)}
@@ -64,7 +68,7 @@ class Phases:
     def in_step(self, spot: Spot) -> bool:
         if self.step.loop is not None:
             return spot.holds(self.step.loop) or spot.node is self.step.loop
-        if spot.node is self.in_token_loop:
+        if spot.node is self.in_token_loop or (self.denoises and self.step.entry_node is not None and spot.holds(self.step.entry_node)):
             return True
         assert self.first is not None and self.last is not None
         return self.first <= spot.order <= self.last
@@ -92,7 +96,8 @@ class Phases:
         own = {loop.anchor for loop in (self.step.loop, self.step.micro) if loop is not None}
         entry = self.step.entry_node.symbol if isinstance(self.step.entry_node, CallNode) else None
         return self.step.kind != "training" and any(
-            (isinstance(one, LoopNode) and one.anchor in own) or (isinstance(one, CallNode) and one.symbol == entry) for one in spot.path
+            (isinstance(one, LoopNode) and one.anchor in own) or (isinstance(one, CallNode) and one.symbol == entry and one is not self.step.entry_node)
+            for one in spot.path
         )
 
     def after_serving(self, spot: Spot, node: Event) -> str:
@@ -241,11 +246,20 @@ class Phases:
             return "sample"
         device = isinstance(node, ModuleCall) or spot.in_module
         assert self.in_token_loop is not None
+        if spot.order < self.loop_order and isinstance(node, Event) and self.sets_up(node):
+            return "startup"
         if spot.order < self.loop_order:
-            return "prefill" if device else "data"
+            known = isinstance(node, Event) and (node.kind in ("data", "fetch") or (node.data.get("direction") == "H2D" and not node.data.get("carrier")))
+            return "data" if known and not device else "logging" if isinstance(node, Event) and node.kind == "log" else "prefill"
         if device or spot.order < self.forward_end:
             return "decode"
         return "respond"
+
+    def sets_up(self, node: Event) -> bool:
+        """Done to make a model, in a script that samples in the same function: what is loaded there, and moved to the device."""
+        if node.kind in MAKING:
+            return True
+        return self.makes and bool(node.data.get("carrier")) and node.data.get("direction") == "H2D"
 
     def inside_token_loop(self, spot: Spot) -> bool:
         return self.in_token_loop is not None and spot.holds(self.in_token_loop)
