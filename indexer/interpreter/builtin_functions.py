@@ -642,7 +642,13 @@ def _classmethod(interp: Interp, site: Site, args: Args, kwargs: Kwargs) -> Valu
 
 
 def _import(interp: Interp, site: Site, args: Args, kwargs: Kwargs) -> Value:
-    return interp.import_module(args[0].partition(".")[0], site) if isinstance(args[0], str) else interp.unknown(site.text, "data", site)
+    """``__import__``: the top package, or with a ``fromlist`` the module itself."""
+    name = args[0] if args else kwargs.get("name")
+    if not isinstance(name, str):
+        return interp.unknown(site.text, "data", site)
+    module = interp.import_module(name, site)
+    wanted = args[3] if len(args) > 3 else kwargs.get("fromlist")
+    return module if interp.truth(wanted) else interp.import_module(name.partition(".")[0], site)
 
 
 def _input(interp: Interp, site: Site, args: Args, kwargs: Kwargs) -> Value:

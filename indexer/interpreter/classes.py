@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import ast
+from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from cgx.indexer.interpreter.attributes import bind
 from cgx.indexer.interpreter.scopes import Frame, Scope, Site
 from cgx.indexer.interpreter.values import (
     MISSING,
@@ -16,6 +18,7 @@ from cgx.indexer.interpreter.values import (
     ModuleInstance,
     Native,
     Opaque,
+    Partial,
     Property,
     StaticMethod,
     Unknown,
@@ -321,11 +324,11 @@ def initialise(interp: Interp, instance: Instance, args: list[Value], kwargs: di
     for parent in cls.mro:
         if isinstance(parent, ClassValue):
             if "__init__" in parent.namespace:
-                if isinstance(instance, ModuleInstance):
-                    with interp.constructing(instance):
-                        interp.call(parent.namespace["__init__"], [instance, *args], kwargs, site)
-                else:
-                    interp.call(parent.namespace["__init__"], [instance, *args], kwargs, site)
+                init, given = parent.namespace["__init__"], [instance, *args]
+                if isinstance(init, Partial):  # `__init__ = partialmethod(Base.__init__, ...)`
+                    init, given = bind(interp, init, instance, parent, "__init__", site), args
+                with interp.constructing(instance) if isinstance(instance, ModuleInstance) else nullcontext():
+                    interp.call(init, given, kwargs, site)
                 return
             if "dataclass" in parent.info:
                 dataclass_init(interp, parent if parent is cls else cls if "dataclass" in cls.info else parent, instance, args, kwargs, site)

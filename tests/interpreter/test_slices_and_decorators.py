@@ -110,3 +110,34 @@ class Net(nn.Module):
     )
     trace = build(tmp_path, {"m.py": text}, "m.py:Net()", ["x=float32[2,4]"])
     assert not fold(trace, trace.root.children).unresolved
+
+
+def test_constructors_by_partialmethod_and_modules_by_dunder_import(tmp_path: Path) -> None:
+    text = (
+        HEAD
+        + """
+import inspect
+from functools import partialmethod
+class Update(nn.Module):
+    def __init__(self, width, outgoing=False):
+        super().__init__()
+        self.lin = nn.Linear(width, width * 2 if outgoing else width)
+    def forward(self, x):
+        return self.lin(x)
+class Outgoing(Update):
+    __init__ = partialmethod(Update.__init__, outgoing=True)
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        width = __import__('pkg.sizes', fromlist=['sizes']).WIDTH + __import__('pkg.sizes').TOP
+        takes = 'inplace' in inspect.getfullargspec(nn.ReLU).args
+        self.act = nn.ReLU() if takes else nn.Identity()
+        self.up = Outgoing(width)
+    def forward(self, x):
+        return self.act(self.up(x))
+"""
+    )
+    files = {"m.py": text, "pkg/__init__.py": "TOP = 1\n", "pkg/sizes.py": "WIDTH = 3\n"}
+    trace = build(tmp_path, files, "m.py:Net()", ["x=float32[2,4]"])
+    assert called(trace) == ["Net", "Outgoing", "Linear", "ReLU"]
+    assert [node.outputs[0][1].shape for node in trace.root.walk() if type(node).__name__ == "ModuleCall"] == [(2, 8)] * 4

@@ -177,6 +177,8 @@ def _external_parameters(value: Value) -> DictValue | None:
     method = value.func if isinstance(value, BoundMethod) else value
     if isinstance(method, Native):
         return _layer_parameters(method.qname, bound=isinstance(value, BoundMethod))
+    if isinstance(value, ClassValue) and value.native:
+        value = External(value.native)
     if not isinstance(value, External):
         return None
     from cgx.indexer.ops import layers, registry
@@ -222,7 +224,12 @@ def _annotation(note: ast.expr | None) -> Value:
 def _getfullargspec(interp: Any, site: Any, args: Args, kwargs: Kwargs) -> Value:
     function, _bound = function_of(args[0])
     if function is None:
-        return derived(site, args, "", "missing-module")
+        fields = _dataclass_parameters(args[0]) or _external_parameters(args[0])
+        if fields is None:
+            return derived(site, args, "", "missing-module")
+        listed = ListValue([name for name in fields.items if isinstance(name, str)])
+        none: dict[str, Value] = {"varargs": None, "varkw": None, "kwonlyargs": ListValue([]), "annotations": DictValue({})}
+        return Opaque("inspect.FullArgSpec", {"args": listed, **none}, site.anchor)
     rows = parameters(function)
     names = [name for name, kind, _default, _note in rows if kind in KINDS[:2]]
     attrs: dict[str, Value] = {
