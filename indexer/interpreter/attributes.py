@@ -220,6 +220,9 @@ def _super(interp: Interp, owner: Super, name: str, site: Site) -> Value:
     if not isinstance(cls, ClassValue):
         return interp.unknown(site.text, "unsupported", site)
     home, found, outside = find_in_mro(cls, name, owner.cls)
+    if name == "__call__" and found is MISSING and isinstance(instance, ModuleInstance):
+        name = "_call_impl"  # what nn.Module.__call__ is; its own name would hide that a class overrides it
+        home, found, outside = find_in_mro(cls, name, owner.cls)
     if found is not MISSING and home is not None:
         if isinstance(outside, External) and name not in ("__init__",):
             value = interp.external_member(outside, name, instance, site)

@@ -30,6 +30,7 @@ from cgx.indexer.interpreter.values import (
     TensorValue,
     Unknown,
     Value,
+    same_name,
 )
 from cgx.indexer.ops.dims import Dim, less
 
@@ -554,10 +555,3 @@ class Held:
 
     def __repr__(self) -> str:
         return f"<{type(self.value).__name__}>"
-
-
-def same_name(one: Value, other: Value) -> bool:
-    """Whether two class values name one class: a file read twice, or a class of torch and its table row."""
-    if not isinstance(one, External | ClassValue) or not isinstance(other, External | ClassValue) or one.qname != other.qname:
-        return False
-    return not any(isinstance(cls, ClassValue) and "local" in cls.info for cls in (one, other))

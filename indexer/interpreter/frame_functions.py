@@ -20,6 +20,7 @@ from cgx.indexer.interpreter.values import (
     Unknown,
     Value,
 )
+from cgx.indexer.ops.layers.members import MEMBERS
 
 if TYPE_CHECKING:
     from cgx.indexer.interpreter.interp import Interp
@@ -50,6 +51,9 @@ def _vars(interp: Interp, frame: Frame, args: list[Value]) -> Value:
         return DictValue(value.namespace)
     if isinstance(value, ModuleObject):
         return DictValue(value.scope.vars)
+    if isinstance(value, External) and value.qname in MEMBERS:
+        prefix = "torch.nn" if value.qname.startswith("torch.nn.") else value.qname
+        return DictValue({name: interp.as_class(External(f"{prefix}.{name}")) for name in MEMBERS[value.qname]})
     return DictValue(open=True)
 
 

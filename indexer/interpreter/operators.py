@@ -29,6 +29,7 @@ from cgx.indexer.interpreter.values import (
     TensorValue,
     Unknown,
     Value,
+    same_name,
 )
 from cgx.indexer.ops.dims import Dim, less
 
@@ -441,7 +442,7 @@ def identical(interp: Interp, left: Value, right: Value, site: Site) -> Value:
         return True
     if isinstance(left, DType | Device | External | bool | str | int | tuple) and type(left) is type(right):
         return bool(left == right)
-    return False
+    return same_name(left, right)
 
 
 def equality(interp: Interp, left: Value, right: Value) -> bool | None:
@@ -477,6 +478,8 @@ def equality(interp: Interp, left: Value, right: Value) -> bool | None:
     if isinstance(left, Instance) and isinstance(right, Instance) and left.cls is right.cls and left.cls.info.get("dataclass"):
         answers = [equality(interp, left.attrs.get(k), right.attrs.get(k)) for k in left.cls.info["dataclass"]]
         return False if False in answers else None if None in answers else True
+    if same_name(left, right):
+        return True
     if type(left) is type(right) and isinstance(left, DType | Device | External | int | float | str | bytes | range):
         return bool(left == right)
     return bool(left == right) if isinstance(left, PLAIN) and isinstance(right, PLAIN) else False

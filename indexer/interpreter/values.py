@@ -391,3 +391,10 @@ def walk_values(value: Value) -> Iterator[Value]:
         elif isinstance(item, DictValue):
             seen.add(id(item))
             stack.extend(reversed(list(item.items.values())))
+
+
+def same_name(one: Value, other: Value) -> bool:
+    """Whether two class values name one class: a file read twice, or a class of torch and its table row."""
+    if not isinstance(one, External | ClassValue) or not isinstance(other, External | ClassValue) or one.qname != other.qname:
+        return False
+    return not any(isinstance(cls, ClassValue) and "local" in cls.info for cls in (one, other))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from cgx.indexer.interpreter.values import MISSING, Device, DType, TensorValue, Unknown, Value
+from cgx.indexer.interpreter.values import MISSING, Device, DType, External, TensorValue, Unknown, Value
 from cgx.indexer.ops.dtypes import BYTES, REAL_OF
 from cgx.indexer.ops.results import NamedResult
 from cgx.indexer.ops.rules.query import shape_value
@@ -125,7 +125,7 @@ READERS: dict[str, Callable[[TensorValue], Value]] = {
     "grad": _gradient,
     "grad_fn": lambda base: _unknown(base, "grad_fn"),
     "retains_grad": lambda base: _unknown(base, "retains_grad", "bool"),
-    "layout": lambda base: _unknown(base, "layout"),
+    "layout": lambda base: External("torch.strided"),  # sparse tensors are not told apart, see is_sparse
     "name": lambda base: None,
     "names": lambda base: _unknown(base, "names"),
     "output_nr": lambda base: _unknown(base, "output_nr", "int"),

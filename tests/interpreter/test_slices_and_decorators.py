@@ -141,3 +141,36 @@ class Net(nn.Module):
     trace = build(tmp_path, files, "m.py:Net()", ["x=float32[2,4]"])
     assert called(trace) == ["Net", "Outgoing", "Linear", "ReLU"]
     assert [node.outputs[0][1].shape for node in trace.root.walk() if type(node).__name__ == "ModuleCall"] == [(2, 8)] * 4
+
+
+def test_a_module_that_overrides_its_call_and_lists_what_torch_defines(tmp_path: Path) -> None:
+    text = (
+        HEAD
+        + """
+from typing import OrderedDict
+class Checked(nn.Module):
+    def __call__(self, x, dim=-1, **kwargs):
+        if dim >= x.dim() or x.layout != torch.strided:
+            raise ValueError('no such dimension')
+        return super().__call__(x, dim=dim, **kwargs)
+class Sum(Checked):
+    def forward(self, x, dim):
+        return x.sum(dim)
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.hooks: OrderedDict[int, int] = OrderedDict()
+        self.sum = Sum()
+        acts = [act for act in vars(torch.nn.modules.activation).values() if isinstance(act, type) and issubclass(act, nn.Module)]
+        self.act = next(act for act in acts if act.__name__.lower() == 'relu')()
+        self.own = [base for base in type(self.sum).__mro__ if base not in {object, nn.Module}]
+        self.lin = nn.Linear(2, len(self.own))
+    def forward(self, x):
+        for hook in self.hooks.values():
+            x = hook(self, x)
+        return self.lin(self.act(self.sum(x)))
+"""
+    )
+    trace = build(tmp_path, {"m.py": text}, "m.py:Net()", ["x=float32[2,2,4]"])
+    assert called(trace) == ["Net", "Sum", "ReLU", "Linear"] and not trace.unknowns
+    assert trace.model_roots[0].children["lin"].attrs["out_features"] == 2
