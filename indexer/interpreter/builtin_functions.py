@@ -327,6 +327,8 @@ def _type(interp: Interp, site: Site, args: Args, kwargs: Kwargs) -> Value:
         return operators.lift(interp, (value,), lambda v: _type(interp, site, [v], {}))
     if isinstance(value, Instance):
         return value.cls
+    if isinstance(value, External) and value.qname == "dataclasses.MISSING":
+        return External("dataclasses._MISSING_TYPE")
     if isinstance(value, ClassValue):
         return value.metaclass or External("type")
     if isinstance(value, TensorValue):

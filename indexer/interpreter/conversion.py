@@ -6,7 +6,7 @@ import ast
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
-from cgx.indexer.interpreter import builtin_functions, operators
+from cgx.indexer.interpreter import builtin_functions, generics, operators
 from cgx.indexer.interpreter.signals import Raised
 from cgx.indexer.interpreter.values import (
     MAYBE,
@@ -443,6 +443,8 @@ class Conversion:
         qname = kind.qname
         if isinstance(value, Unknown):
             return self._unknown_is(value, qname)
+        if qname == NO_DEFAULT_TYPE:
+            return isinstance(value, External) and value.qname == "dataclasses.MISSING"
         if isinstance(value, Alternatives | ByRank):
             answers = {self.is_instance(option, kind) for option in (value.values if isinstance(value, ByRank) else [o for _, o in self.options_of(value)])}
             return answers.pop() if len(answers) == 1 else None
@@ -535,8 +537,10 @@ class Conversion:
                 node = ast.parse(node.value, mode="eval").body
             except SyntaxError:
                 return Unknown(str(node.value), "unsupported", None)  # type: ignore[attr-defined]
-        final = node
-        return self.attempt(lambda: self.eval(final, frame))
+        return self.attempt(lambda final=node: generics.read(self, final, frame))
+
+
+NO_DEFAULT_TYPE = "dataclasses._MISSING_TYPE"  # of the mark of a field that has no default
 
 
 class Held:

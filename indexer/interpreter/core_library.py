@@ -7,7 +7,7 @@ import ast
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from cgx.indexer.interpreter import operators
+from cgx.indexer.interpreter import generics, operators
 from cgx.indexer.interpreter.classes import _keyword_only, make_dataclass
 from cgx.indexer.interpreter.copies import deep_copy, shallow_copy
 from cgx.indexer.interpreter.scopes import Site
@@ -26,6 +26,7 @@ from cgx.indexer.interpreter.values import (
     Opaque,
     Partial,
     Property,
+    Unknown,
     Value,
 )
 
@@ -208,10 +209,15 @@ def _type_var(interp: Interp, site: Site, args: Args, kwargs: Kwargs) -> Value:
 
 
 def _get_args(interp: Interp, site: Site, args: Args, kwargs: Kwargs) -> Value:
-    value = args[0]
-    if isinstance(value, Opaque) and value.qname == "typing.Literal":
-        return value.attrs["values"]
-    return interp.unknown(site.text, "unsupported", site)
+    if isinstance(args[0], Unknown):
+        return operators.derived(interp, (args[0],), site)
+    return generics.arguments_of(args[0])
+
+
+def _get_origin(interp: Interp, site: Site, args: Args, kwargs: Kwargs) -> Value:
+    if isinstance(args[0], Unknown):
+        return operators.derived(interp, (args[0],), site)
+    return generics.origin_of(args[0])
 
 
 # ------------------------------------------------------------------ contextlib
@@ -410,6 +416,7 @@ ENTRIES: dict[str, Handler] = {
     "typing_extensions.TypeVar": _type_var,
     "typing_extensions.ParamSpec": _type_var,
     "typing.get_args": _get_args,
+    "typing.get_origin": _get_origin,
     "typing.overload": first_argument,
     "typing.final": first_argument,
     "typing.runtime_checkable": first_argument,

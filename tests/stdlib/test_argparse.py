@@ -213,3 +213,52 @@ config = Config(**vars(p.parse_args()))
 got = (config.width, config.rate, config.name)
 """
     assert run(code, "--width 8 --name b")["got"] == (8, 0.5, "b")
+
+
+DERIVED = """
+import dataclasses, enum, types, typing
+from dataclasses import dataclass, field
+from typing import Literal, Optional
+
+class Kind(enum.Enum):
+    a = 1
+    b = 2
+
+@dataclass
+class Conf:
+    size: int = 4
+    n: Optional[int] = None
+    on: bool = True
+    names: list[str] = field(default_factory=list)
+    mode: Literal["x", "y"] = "x"
+    kind: Kind = Kind.a
+
+def words(kind):
+    origin, inner = typing.get_origin(kind), typing.get_args(kind)
+    if isinstance(kind, type) and issubclass(kind, enum.Enum):
+        return {"type": lambda word: kind[word]}
+    if origin is None:
+        return {"type": kind}
+    if origin in [types.UnionType, typing.Union]:
+        assert inner[1] == type(None)
+        return words(inner[0])
+    if origin is list:
+        return {**words(inner[0]), "nargs": "+"}
+    return {"type": type(inner[0]), "choices": inner}
+
+for one in dataclasses.fields(Conf):
+    options = words(one.type)
+    options["default"] = one.default_factory() if isinstance(one.default, type(dataclasses.MISSING)) else one.default
+    if options["type"] == bool:
+        options.pop("type")
+        p.add_argument("--no-" + one.name, dest=one.name, action="store_false")
+    else:
+        p.add_argument("--" + one.name, **options)
+"""
+
+
+def test_arguments_that_follow_from_the_types_of_fields(run: Run) -> None:
+    found = args_of(run, DERIVED, "--n 3 --no-on --names a b --mode y")
+    assert {name: found[name] for name in ("size", "n", "on", "names", "mode")} == {
+        "size": 4, "n": 3, "on": False, "names": ["a", "b"], "mode": "y"}  # fmt: skip
+    assert args_of(run, DERIVED)["names"] == []
