@@ -194,7 +194,7 @@ class Conversion:
         if isinstance(value, int | float | complex | str | bytes | tuple | range):
             return bool(value)
         if isinstance(value, Unknown):
-            return self.assumed_truth(value)
+            return True if value.least else self.assumed_truth(value)
         if isinstance(value, ListValue) and value.open == MAYBE:
             return None
         if isinstance(value, ListValue | SetValue | DictValue):

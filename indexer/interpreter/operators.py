@@ -384,7 +384,8 @@ def compare(interp: Interp, kind: type[ast.cmpop], left: Value, right: Value, si
             if result is not NotImplemented:
                 return result
     if isinstance(left, Unknown) or isinstance(right, Unknown):
-        return derived(interp, (left, right), site, "bool")
+        bounded = at_least(name, left, right)
+        return derived(interp, (left, right), site, "bool") if bounded is None else bounded
     if name in ("eq", "ne"):
         equal = equality(interp, left, right)
         return interp.unknown(site.text, "unsupported", site, "bool") if equal is None else equal == (name == "eq")
@@ -393,6 +394,19 @@ def compare(interp: Interp, kind: type[ast.cmpop], left: Value, right: Value, si
         return bool(function(plain_left, plain_right))
     except Exception:
         return interp.unknown(site.text, "unsupported", site, "bool")
+
+
+def at_least(name: str, left: Value, right: Value) -> bool | None:
+    """What a lower bound of one side tells: a count of devices is above 0."""
+    if isinstance(right, Unknown) and not isinstance(left, Unknown):
+        name, left, right = REFLECTED[name], right, left
+    if not isinstance(left, Unknown) or left.least is None or not isinstance(right, int):
+        return None
+    if name in ("gt", "le"):
+        return (name == "gt") if left.least > right else None
+    if name in ("ge", "lt"):
+        return (name == "ge") if left.least >= right else None
+    return (name == "ne") if left.least > right else None
 
 
 def _flip(value: Value, negate: bool) -> Value:

@@ -25,7 +25,7 @@ Value = Any  # one of the classes here, or a Python constant as the module's doc
 class Unknown:
     """A value that was not derived. ``name`` is the source text that ``--set`` takes; ``reason`` a row of REASONS."""
 
-    __slots__ = ("anchor", "guard", "hint", "name", "offset", "reason", "settle")
+    __slots__ = ("anchor", "guard", "hint", "least", "name", "offset", "reason", "settle")
 
     def __init__(
         self,
@@ -41,6 +41,7 @@ class Unknown:
         self.settle = settle  # (option, name): what would settle it, if not `--set NAME`
         self.guard = guard
         self.offset: tuple[Any, Any] | None = None  # (another value, constant): this is their sum
+        self.least: int | None = None  # a number that is at least so much
 
     def __repr__(self) -> str:
         return f"Unknown({self.name!r}, {self.reason})"

@@ -219,7 +219,7 @@ def gathered(interp: Any, row: CollectiveRow, tensor: TensorValue, bound: dict[s
     """Shape after a gather or scatter along a dim, for the group's size where it is known."""
     dim = bound.get("gather_dim", bound.get("scatter_dim"))
     group = bound.get("group")
-    size = group.attrs.get("size") if isinstance(group, Opaque) else len(items_of(group) or []) or None
+    size = group.attrs.get("cgx.size") if isinstance(group, Opaque) else len(items_of(group) or []) or None
     if tensor.shape is None or not isinstance(dim, int) or not isinstance(size, int) or dim >= len(tensor.shape):
         return None if tensor.shape is None else tuple(None for _ in tensor.shape)
     old = tensor.shape[dim]

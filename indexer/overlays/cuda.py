@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from cgx.indexer.interpreter.values import ByRank, Device, DictValue, External, Opaque, Value
+from cgx.indexer.interpreter.values import ByRank, Device, DictValue, External, Opaque, Unknown, Value
 from cgx.indexer.overlays.arguments import bind, device_type, receiver_text
 
 AUTHOR = "overlays.cuda"
@@ -31,6 +31,15 @@ def machine(hint: str) -> Any:
         return interp.unknown(site.text, "environment", site, hint=hint)
 
     return ask
+
+
+def device_count(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    """The machine's matter, but each process of the node has a device of its own, and one there is in any case."""
+    found = interp.unknown(site.text, "environment", site, hint="int")
+    if available(interp, site, args, kwargs) and isinstance(found, Unknown):
+        local = interp.world.local_size
+        found.least = local if isinstance(local, int) else 1
+    return found
 
 
 def memory(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
@@ -141,7 +150,7 @@ ENTRIES: dict[str, Any] = {}
 for _place in PLACES:
     ENTRIES |= {
         f"{_place}.is_available": available,
-        f"{_place}.device_count": machine("int"),
+        f"{_place}.device_count": device_count,
         f"{_place}.current_device": current_device,
         f"{_place}.current_device_index": current_device,
         f"{_place}.set_device": set_device,

@@ -114,8 +114,8 @@ def group_rank(interp: Any, group: Opaque, site: Any) -> Value:
 
 def get_world_size(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
     group = kwargs.get("group", args[0] if args else None)
-    if isinstance(group, Opaque) and "size" in group.attrs:
-        return group.attrs["size"]
+    if isinstance(group, Opaque) and "cgx.size" in group.attrs:
+        return group.attrs["cgx.size"]
     given = interp.flags.get("dist_world")
     if isinstance(given, int) and given > 0:
         return given
@@ -133,11 +133,11 @@ def new_group(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value
     size = len(listed) if listed is not None else interp.world.size
     if listed is not None:
         interp.trail.set_item(interp.flags, MADE, (*interp.flags.get(MADE, ()), (site.anchor, list(listed))))
-    return Opaque(GROUP, {"ranks": ranks, "size": size, "cgx.parallelism": purpose(site.text)}, site.anchor)
+    return Opaque(GROUP, {"ranks": ranks, "cgx.size": size, "cgx.parallelism": purpose(site.text)}, site.anchor)
 
 
 def group_size(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
-    return args[0].attrs.get("size", interp.world.size)
+    return args[0].attrs.get("cgx.size", interp.world.size)
 
 
 def global_ranks(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:

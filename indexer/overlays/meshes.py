@@ -136,7 +136,7 @@ def group_of(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]
     if known is None and place is not None and place < len(names):
         known = purpose(str(names[place]))
     size = size_of(interp, site, [args[0], place] if place is not None else args[:1], {})
-    return Opaque(GROUP, {"cgx.parallelism": known, "size": size, "cgx.local": coordinate(interp, args[0], place, site)}, site.anchor)
+    return Opaque(GROUP, {"cgx.parallelism": known, "cgx.size": size, "cgx.local": coordinate(interp, args[0], place, site)}, site.anchor)
 
 
 def all_groups(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:

@@ -110,7 +110,7 @@ def moving(fixed: str = "") -> Handler:
 def resized(tensor: Value, bound: dict[str, Value]) -> Value:
     """The tensor with the dim that is sharded before or after as long as it is then."""
     src, dst, axis = bound.get("src"), bound.get("dst"), bound.get("axis")
-    size = axis.attrs.get("size") if isinstance(axis, Opaque) else None
+    size = axis.attrs.get("cgx.size") if isinstance(axis, Opaque) else None
     if not isinstance(tensor, TensorValue):
         return tensor
     shape: list[Any] | None = list(tensor.shape) if tensor.shape is not None else None

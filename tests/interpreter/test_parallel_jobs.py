@@ -339,3 +339,18 @@ for i in range(4):
     opt.step()
 """)
     assert [(row["collective"], row["phase"]) for row in found["device_device"]] == [("all_gather", "forward"), ("reduce_scatter", "backward")]
+
+
+def test_each_process_has_a_device(tmp_path: Path) -> None:
+    """How many devices the node has is not known, but no fewer than its processes; a group tells its size."""
+    trace = job(tmp_path, {"main.py": """
+import torch
+import torch.distributed as dist
+if torch.cuda.device_count() > 0 and torch.cuda.device_count() >= 4 and not torch.cuda.device_count() < 2 and torch.cuda.device_count():
+    dist.init_process_group("nccl")
+    group = dist.new_group([0, 1])
+    torch.nn.Linear(4, 4 * group.size()).cuda()(torch.randn(2, 4, device="cuda"))
+"""}, "torchrun --nproc_per_node 4 main.py")
+    (called,) = [node for node in trace.root.walk() if type(node).__name__ == "ModuleCall"]
+    assert called.outputs[0][1].shape == (2, 8)
+    assert not trace.unknowns
