@@ -658,7 +658,7 @@ def _input(interp: Interp, site: Site, args: Args, kwargs: Kwargs) -> Value:
 
 
 def _exit(interp: Interp, site: Site, args: Args, kwargs: Kwargs) -> Value:
-    return interp.raise_("SystemExit", "", site)
+    raise Raised(Opaque("SystemExit", {"args": tuple(args)}), site.anchor)
 
 
 ENTRIES: dict[str, Handler] = {

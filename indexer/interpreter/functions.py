@@ -168,7 +168,7 @@ def _run_statements(interp: Interp, func: FunctionValue, frame: Frame) -> Value:
     try:
         signal = run_block(interp, func.node.body, frame)
     except Raised as error:
-        if not frame.returns or error.kind in ENDS:
+        if not frame.returns or (error.kind in ENDS and not error.fails):
             raise
         return frame.returns.pop()[1]
     if signal is not None:

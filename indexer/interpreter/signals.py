@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cgx.indexer.interpreter.values import External, Instance, Value
+from cgx.indexer.interpreter.values import External, Instance, Opaque, Value
 from cgx.model.anchors import Anchor
 
 BREAK, CONTINUE, RETURN = "break", "continue", "return"
@@ -22,6 +22,12 @@ class Raised(Exception):
         if isinstance(self.value, External):
             return self.value.tail
         return str(getattr(self.value, "qname", "")).rpartition(".")[2]
+
+    @property
+    def fails(self) -> bool:
+        """An exit that says something went wrong: with a number other than 0, or with a text."""
+        given = self.value.attrs.get("args") if isinstance(self.value, Opaque | Instance) else None
+        return self.kind == "SystemExit" and isinstance(given, tuple) and bool(given) and isinstance(given[0], int | str) and bool(given[0])
 
 
 class StopConsumer(Exception):

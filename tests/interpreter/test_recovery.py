@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from interpreted import called, job, reasons
 
 MODEL = """
@@ -63,3 +64,15 @@ def test_what_is_suppressed_leaves_the_block_and_is_no_fault(tmp_path: Path) -> 
     source = MODEL + "import contextlib\nwidth = 4\nwith contextlib.suppress(ValueError, KeyError):\n    width = int('x')\n    width = 5\nNet()(torch.zeros(1, width))\n"
     trace = job(tmp_path, {"main.py": source})
     assert called(trace) == ["Net", "Linear"] and not reasons(trace)
+
+
+@pytest.mark.parametrize("end", ["raise SystemExit(1)", "sys.exit(1)", "sys.exit('no such folder')", "exit(2)"])
+def test_an_undecided_early_return_before_a_failed_exit_goes_on(tmp_path: Path, end: str) -> None:
+    check = f"import sys\ndef check(folder):\n    if folder.is_dir():\n        if (folder / 'a').is_file():\n            return\n        print('a')\n    {end}\n"
+    source = "from pathlib import Path\n" + check + MODEL + "check(Path(sys.argv[1]))\nNet()(torch.zeros(1, 4))\n"
+    assert called(job(tmp_path, {"main.py": source}, "python main.py /models/a")) == ["Net", "Linear"]
+
+
+def test_a_plain_exit_ends_the_run(tmp_path: Path) -> None:
+    source = "import sys\n" + MODEL + "Net()(torch.zeros(1, 4))\nsys.exit(0)\nNet()(torch.zeros(1, 4))\n"
+    assert called(job(tmp_path, {"main.py": source})) == ["Net", "Linear"]

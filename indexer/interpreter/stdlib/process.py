@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from typing import Any
 
+from cgx.indexer.interpreter.signals import Raised
 from cgx.indexer.interpreter.stdlib.files_in_tree import candidates
 from cgx.indexer.interpreter.stdlib.support import (
     Args,
@@ -93,7 +94,7 @@ def _set_module(interp: Any, site: Any, args: Args, kwargs: Kwargs) -> Value:
 
 def _sys_exit(interp: Any, site: Any, args: Args, kwargs: Kwargs) -> Value:
     message = args[0] if args and isinstance(args[0], str) else ""
-    return interp.raise_("SystemExit", message, site)
+    raise Raised(Opaque("SystemExit", {"args": tuple(args)}), site.anchor if site is not None else None, message)
 
 
 def _argv(interp: Any) -> Value:
