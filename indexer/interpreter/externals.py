@@ -191,6 +191,8 @@ class Externals:
                 qname = other + qname[len(prefix) :]
         if qname in self._constants:
             return self._constants[qname]
+        if qname.startswith("six.moves.") and hasattr(builtins, qname[10:]):
+            return External(qname[10:])
         if qname in self._values:
             if qname not in self._made:
                 self._made[qname] = self._values[qname](self)

@@ -449,7 +449,7 @@ def identical(interp: Interp, left: Value, right: Value, site: Site) -> Value:
         if left is right:
             return True
         unknown = left if isinstance(left, Unknown) else right
-        if (left is None or right is None) and unknown.hint in ("tensor", "module", "int", "float", "str", "bool", "callable", "number"):
+        if (left is None or right is None) and unknown.hint in ("tensor", "module", "int", "float", "str", "bool", "callable", "number", "batch", "pinned batch"):
             return False
         return derived(interp, (left, right), site, "bool")
     if left is right:

@@ -19,14 +19,18 @@ from cgx.indexer.overlays.config_nodes import ITEMS, is_node
 
 FVCORE, MMENGINE = "fvcore.common.registry.Registry", "mmengine.registry.Registry"
 TABLE = "__table__"
+LISTED = "mm_registries"  # flag: mmengine's registries of the run, in the order they were made
 
 
 def _construct(qname: str) -> Handler:
     def call(interp: Any, site: Any, args: Args, kwargs: Kwargs) -> Value:
         name = text_of(args[0] if args else kwargs.get("name")) or ""
-        return Opaque(
+        made = Opaque(
             qname, {TABLE: DictValue(), "name": name, "_name": name, "parent": kwargs.get("parent")}, site.anchor
         )
+        if qname == MMENGINE:
+            interp.trail.set_item(interp.flags, LISTED, (*interp.flags.get(LISTED, ()), made))
+        return made
 
     return call
 
