@@ -12,12 +12,12 @@ from cgx.indexer.interpreter.values import MISSING, Native, Sequence, TensorValu
 if TYPE_CHECKING:
     from cgx.indexer.interpreter.scopes import Site
 
-BATCH, PINNED = "batch", "pinned batch"
+BATCH, PINNED, PLACED = "batch", "pinned batch", "batch on the device"
 TENSOR_ONLY = frozenset({"to", "cuda", "shape", "size", "dtype", "device", "float", "long", "half", "unsqueeze", "squeeze", "view", "reshape", "permute"})
 
 
 def is_batch(value: Value) -> bool:
-    return isinstance(value, Unknown) and value.hint in (BATCH, PINNED)
+    return isinstance(value, Unknown) and value.hint in (BATCH, PINNED, PLACED)
 
 
 def part_of(owner: Unknown, site: Site) -> Unknown:
@@ -25,10 +25,21 @@ def part_of(owner: Unknown, site: Site) -> Unknown:
     return Unknown(site.text, owner.reason, owner.anchor or site.anchor, owner.hint, owner.settle)
 
 
+def part_as_tensor(owner: Unknown) -> TensorValue:
+    if owner.hint == PLACED:
+        return TensorValue(None, None, "cuda")
+    return TensorValue(None, None, "cpu", pinned=owner.hint == PINNED)
+
+
+def placed(owner: Unknown) -> Unknown:
+    """The same batch after a framework moved all its tensors to the device."""
+    return Unknown(owner.name, owner.reason, owner.anchor, PLACED, owner.settle)
+
+
 def attribute(interp: Any, owner: Unknown, name: str, site: Site) -> Value:
     """What a tensor's or a mapping's attribute is on it; MISSING where the name tells nothing."""
     if name in TENSOR_ONLY:
-        return interp.getattr(TensorValue(None, None, "cpu", pinned=owner.hint == PINNED), name, site)
+        return interp.getattr(part_as_tensor(owner), name, site)
     if name in ("items", "values"):
         return Native(f"dict.{name}", lambda i, s, args, kwargs: parts(i, owner, name, s))
     return MISSING

@@ -29,6 +29,8 @@ from types import ModuleType
 
 from cgx.indexer.overlays import (
     accelerate,
+    accelerate_prepare,
+    accelerate_state,
     amp,
     autograd,
     autograd_functions,
@@ -139,6 +141,8 @@ OVERLAYS: tuple[ModuleType, ...] = (
     distributions,
     environments,
     accelerate,
+    accelerate_prepare,
+    accelerate_state,
     deepspeed,
     diffusers_models,
     deepspeed_pipe,

@@ -10,6 +10,7 @@ import math
 from typing import Any
 
 from cgx.indexer.interpreter.trace import Event, ScopeNode
+from cgx.indexer.interpreter.batches import placed
 from cgx.indexer.interpreter.values import MISSING, Instance, ListValue, Native, Opaque, Sequence, Unknown, Value
 from cgx.indexer.overlays.arguments import bind, flag, items_of
 from cgx.indexer.overlays.data_hops import dataset_hops, events_inside, function_anchor
@@ -81,6 +82,8 @@ def iterate(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value])
     pin = flag(loader.attrs.get("pin_memory"))
     if pin and interp.flags.get("accelerator", "cuda") == "cuda":
         pinned(batch)
+    if loader.attrs.get("cgx.on_start") is not None:
+        interp.call(loader.attrs["cgx.on_start"], [], {}, site)
     interp.emit(fetch_event(loader, site, opened=True))
     found = Sequence(batch, length(interp, site, [loader], {}), ITERATOR, site.anchor, {"loader": loader})
     found.attrs["on_next"] = Native(
@@ -100,9 +103,10 @@ def delivered(interp: Any, loader: Opaque, batch: Value, site: Any) -> Value:
     target = loader.attrs.get("cgx.to_device")
     if target is None:
         return batch
-    from cgx.indexer.overlays.lifecycle import moved_batch
+    from cgx.indexer.overlays.lifecycle import delivered as moved
 
-    return moved_batch(interp, batch, target[1], site, AUTHOR)
+    arrived = moved(interp, Sequence(batch, None, attrs={"loader": loader}), batch, target[1], site, AUTHOR)
+    return placed(arrived) if isinstance(arrived, Unknown) else arrived
 
 
 def one_batch(interp: Any, loader: Opaque, site: Any) -> Value:

@@ -182,13 +182,21 @@ def step(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) ->
     loss = interp.call(closure, [], {}, site) if closure is not None else None
     every = optimizer.attrs.get("cgx.accumulate", 1) if isinstance(optimizer, Opaque) else 1
     if every == 1:
+        scaled(interp, optimizer, site)
         taken(interp, optimizer, site)
     else:  # a prepared optimizer steps at the last micro-step only
         with interp.inside(
             BranchNode(site.anchor, f"micro-step % {every} == 0", period=("micro-step", every), decided=True)
         ):
+            scaled(interp, optimizer, site)
             taken(interp, optimizer, site)
     return loss
+
+
+def scaled(interp: Any, optimizer: Value, site: Any) -> None:
+    """A prepared optimizer steps through a scaler, which reads ``found_inf`` unless the optimizer takes it fused."""
+    if isinstance(optimizer, Opaque) and optimizer.attrs.get("cgx.scaled") and optimizer.attrs.get("fused") is not True:
+        interp.event("sync", site, author=AUTHOR, sync="item", what="found_inf", internal=True)
 
 
 def taken(interp: Any, optimizer: Value, site: Any) -> None:

@@ -57,7 +57,27 @@ def nothing(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value])
     return None
 
 
-ENTRIES: dict[str, Any] = {}
+def named(name: str) -> Any:
+    """Schedules of transformers and diffusers: a ``LambdaLR`` on the optimizer."""
+    signature = "name optimizer num_warmup_steps num_training_steps" if name == "get_scheduler" else "optimizer num_warmup_steps num_training_steps"
+    qname = "torch.optim.lr_scheduler.LambdaLR"
+
+    def construct(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
+        bound = bind(signature, args, kwargs)
+        kind = plain(bound.pop("name", None)) or name.removeprefix("get_").partition("_schedule")[0]
+        shown = ", ".join(f"{key}={plain(value)}" for key, value in bound.items() if plain(value) is not None)
+        interp.event("compute", site, author=AUTHOR, key="lr_schedule", value=f"{kind}({shown})")
+        return Opaque(qname, {"optimizer": bound.get("optimizer")}, site.anchor)
+
+    return construct
+
+
+WITH_WARMUP = (
+    "get_scheduler", "get_constant_schedule", "get_constant_schedule_with_warmup", "get_linear_schedule_with_warmup", "get_cosine_schedule_with_warmup",
+    "get_cosine_with_hard_restarts_schedule_with_warmup", "get_polynomial_decay_schedule_with_warmup", "get_inverse_sqrt_schedule", "get_wsd_schedule",
+)  # fmt: skip
+ENTRIES: dict[str, Any] = {f"{place}.{name}": named(name) for name in WITH_WARMUP
+                           for place in ("transformers", "transformers.optimization", "diffusers.optimization")}  # fmt: skip
 BASES: dict[str, tuple[str, ...]] = {}
 for _name, _signature in NAMES.items():
     for _prefix in ("torch.optim.lr_scheduler", "torch.optim.swa_utils"):

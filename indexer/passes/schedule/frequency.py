@@ -85,8 +85,9 @@ def frequency_of(spot: Spot, step: Step) -> dict[str, Any]:
     row: dict[str, Any] = {"per": unit or "job"}
     if loop is None:
         return with_guard(row, branches)
-    if step.accumulate_branch is not None and step.accumulate_branch in branches:
-        branches = [one for one in branches if one is not step.accumulate_branch]
+    boundary = [one for one in branches if at_the_boundary(one, step)]
+    if boundary:
+        branches = [one for one in branches if one not in boundary]
         row["per"] = "step"
     every = 1
     periods = [one for one in branches if is_period(one) and not inner_loop(spot, loop, one)]
@@ -99,6 +100,13 @@ def frequency_of(spot: Spot, step: Step) -> dict[str, Any]:
     if row["per"] != "job" and periods:
         row["every"] = every
     return with_guard(row, branches)
+
+
+def at_the_boundary(branch: BranchNode, step: Step) -> bool:
+    """The branch in which the optimizer steps, or another that holds in the same micro-steps."""
+    if step.accumulate_branch is None:
+        return False
+    return branch is step.accumulate_branch or (branch.ranks is None and branch.period is not None and branch.period == step.accumulate_branch.period)
 
 
 def counts_up(text: str, loop: LoopNode) -> bool:
