@@ -22,6 +22,7 @@ from cgx.indexer.interpreter.trail import Change, Slot
 from cgx.indexer.interpreter.values import (
     MAYBE,
     MISSING,
+    Alternatives,
     DictValue,
     GeneratorValue,
     Instance,
@@ -167,6 +168,8 @@ def _budgeted(interp: Interp, node: Any, frame: Frame, loop: LoopNode, items: li
     if interp.in_model or interp.job_loop is not None or len(items) <= FEW:
         return _indexed(interp, node, frame, loop, items)
     interp.job_loop = interp.steps
+    holder = interp.stack[-1]
+    place = len(holder.children)
     mark, exits = interp.mark(), (frame.early_exit, len(frame.returns))
     interp.trail.begin()
     try:
@@ -174,6 +177,7 @@ def _budgeted(interp: Interp, node: Any, frame: Frame, loop: LoopNode, items: li
     except Overspent:
         interp.trail.rollback()
         interp.reset(mark)
+        del holder.children[place:]  # it went there as the exception left it
         loop.children.clear()
         loop.iterations.clear()
         loop.early_exit, frame.early_exit = False, exits[0]
@@ -397,6 +401,8 @@ def widen(interp: Interp, change: Change, loop: LoopNode) -> Value:
         if isinstance(before, int) and isinstance(after, int) and not isinstance(before, bool):
             loop.counters[name] = after - before
         return Unknown(name, "loop-carried", loop.anchor, hint)
+    if counted_in_part(before, after):
+        return Unknown(name, "loop-carried", loop.anchor, "int")
     if isinstance(before, TensorValue) and isinstance(after, TensorValue):
         joined = join(before, after, ANOTHER)
         return MISSING if same(joined, before) else joined
@@ -407,6 +413,12 @@ def widen(interp: Interp, change: Change, loop: LoopNode) -> Value:
         return MISSING  # an object of the same kind: the body's last one stands for all
     joined = join(before, after, ANOTHER, loop.anchor, name)
     return MISSING if same(joined, before) or _covers(before, joined) else joined
+
+
+def counted_in_part(before: Value, after: Value) -> bool:
+    """A number that only some rounds count up: ``if last_micro_step: steps += 1``."""
+    options = [option for _, option in after.options] if isinstance(after, Alternatives) else []
+    return isinstance(before, int) and not isinstance(before, bool) and bool(options) and all(type(one) is int or isinstance(one, Unknown) for one in options)
 
 
 def _covers(before: Value, joined: Value) -> bool:

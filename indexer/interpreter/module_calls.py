@@ -17,6 +17,7 @@ from cgx.indexer.interpreter.values import (
     MISSING,
     BoundMethod,
     DictValue,
+    DType,
     FunctionValue,
     Instance,
     ListValue,
@@ -113,7 +114,8 @@ class ModuleCalls:
         kind = module.attrs.get("__cgx_autocast__")
         if kind is None or self.flags.get("autocast") == kind:
             return run()
-        return self.with_flags(Opaque("torch.amp.autocast", {"dtype": kind}, site.anchor), {"autocast": kind}, site, run)
+        scope = Opaque("torch.amp.autocast", {"dtype": DType(kind), "told": True}, site.anchor)  # the wrapper says so where it is made
+        return self.with_flags(scope, {"autocast": kind}, site, run)
 
     def _run_call(self: Any, node: ModuleCall, module: ModuleInstance, home: Any, forward: Value, args: Args, kwargs: Kwargs, site: Site) -> Value:
         """Evaluate the call, or take an earlier one that stands for it."""

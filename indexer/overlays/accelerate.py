@@ -29,7 +29,6 @@ from cgx.indexer.overlays.accelerate_prepare import (
     steps_of,
 )
 from cgx.indexer.overlays.accelerate_state import (
-    by_rank,
     collective_call,
     gathered,
     local_main,
@@ -226,15 +225,16 @@ def save_state(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Valu
     interp.event("checkpoint", site, author=AUTHOR, what=site.text, action="save")
     hook = accelerator.attrs.get("cgx.save_hook")
     if hook is not None:
-        models = ListValue([one for one in accelerator.attrs.get("cgx.models", ())])
+        models = ListValue(list(accelerator.attrs.get("cgx.models", ())))
         interp.attempt(lambda: interp.call(hook, [models, ListValue([]), interp.unknown("output_dir", "parameter", site, hint="str")], {}, site))
     if kind == "DEEPSPEED" and interp.world.size != 1:
         interp.event("collective", site, author=AUTHOR, collective="barrier", issued_by="DeepSpeedEngine", blocking=True, parallelism="data")
     if kind in ("DEEPSPEED", "FSDP"):
         written(interp, site)
         return None
-    with main_only(interp, site):
-        written(interp, site)
+    if not accelerator.attrs.get("cgx.on_host"):
+        with main_only(interp, site):
+            written(interp, site)
     return None
 
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from cgx.indexer.interpreter.trace import Event, ScopeNode
 from cgx.indexer.interpreter.batches import placed
+from cgx.indexer.interpreter.trace import Event, ScopeNode
 from cgx.indexer.interpreter.values import MISSING, Instance, ListValue, Native, Opaque, Sequence, Unknown, Value
 from cgx.indexer.overlays.arguments import bind, flag, items_of
 from cgx.indexer.overlays.data_hops import dataset_hops, events_inside, function_anchor

@@ -47,7 +47,7 @@ def arguments(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value
     batch, many = given.get("per_device_train_batch_size", 8), interp.world.size
     if isinstance(batch, int) and isinstance(many, int):
         derived["train_batch_size"] = batch
-    from cgx.indexer.overlays.accelerate import by_rank
+    from cgx.indexer.overlays.accelerate_state import by_rank
 
     ranks = {
         "local_process_index": by_rank(interp, lambda rank: rank),

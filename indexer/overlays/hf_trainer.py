@@ -67,7 +67,7 @@ def accepts_counts(model: Value) -> Value:
 
 def the_accelerator(interp: Any, site: Any) -> Value:
     """The trainer's own Accelerator; what it does at its making belongs to the trainer's rows."""
-    from cgx.indexer.overlays.accelerate import ACCELERATOR, by_rank
+    from cgx.indexer.overlays.accelerate_state import ACCELERATOR, by_rank
 
     ranks = {name: by_rank(interp, lambda rank: rank == 0) for name in ("is_main_process", "is_local_main_process")}
     attrs: dict[str, Value] = {
@@ -113,7 +113,7 @@ def nothing(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value])
 
 
 def main_process(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
-    from cgx.indexer.overlays.accelerate import by_rank
+    from cgx.indexer.overlays.accelerate_state import by_rank
 
     return by_rank(interp, lambda rank: rank == 0)
 

@@ -344,7 +344,7 @@ def takes_rest(hook: Value) -> bool:
 
 
 def state(interp: Any, site: Any) -> Value:
-    from cgx.indexer.overlays.accelerate import by_rank
+    from cgx.indexer.overlays.accelerate_state import by_rank
 
     first = by_rank(interp, lambda rank: rank == 0)
     return Opaque("transformers.TrainerState", {

@@ -24,7 +24,8 @@ from cgx.indexer.interpreter.values import (
     Value,
 )
 from cgx.indexer.launch.plan import MAX_RANKS
-from cgx.indexer.overlays.accelerate import by_rank, collective, load, log
+from cgx.indexer.overlays.accelerate import collective, load, log
+from cgx.indexer.overlays.accelerate_state import by_rank
 from cgx.indexer.overlays.arguments import bind, flag, plain
 from cgx.indexer.overlays.data_loader import LOADER
 from cgx.indexer.overlays.lifecycle import ddp, moved_batch

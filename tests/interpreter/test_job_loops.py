@@ -6,6 +6,8 @@ from pathlib import Path
 
 from interpreted import called, calls, job, reasons
 
+from cgx.indexer.interpreter.trace import Event, LoopNode
+
 MODEL = """
 import torch, torch.nn as nn
 class Net(nn.Module):
@@ -103,3 +105,31 @@ if not held:
     net(torch.randn(3, 4))
 """})
     assert len(called(trace)) == 2
+SOMETIMES = """
+import torch, torch.nn as nn
+from torch.utils.data import DataLoader, TensorDataset
+model = nn.Linear(4, 2).cuda()
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+steps = 0
+for epoch in range(EPOCHS):
+    WORK
+    for step, (x,) in enumerate(DataLoader(TensorDataset(torch.zeros(512, 4)), batch_size=4)):
+        model(x.cuda()).sum().backward()
+        if (step + 1) % 4 == 0:
+            optimizer.step()
+            steps += 1
+            if steps % 500 == 0:
+                torch.save(model.state_dict(), "out.pt")
+"""
+
+
+def test_a_counter_that_only_some_rounds_raise_is_not_its_first_value(tmp_path: Path) -> None:
+    trace = job(tmp_path, {"main.py": SOMETIMES.replace("EPOCHS", "3").replace("WORK", "pass")})
+    saves = [node for node in trace.root.walk() if isinstance(node, Event) and node.kind == "checkpoint"]
+    assert [save.anchor.line for save in saves] == [15]
+
+
+def test_a_loop_given_up_for_its_cost_stands_once(tmp_path: Path) -> None:
+    work = "for row in range(200):\n        for column in range(200):\n            total = row * column"
+    trace = job(tmp_path, {"main.py": SOMETIMES.replace("EPOCHS", "20").replace("WORK", work)})
+    assert [node.text for node in trace.root.children if isinstance(node, LoopNode)] == ["for epoch in range(20)"]

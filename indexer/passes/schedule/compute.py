@@ -107,7 +107,7 @@ def precision_rows(run: Run) -> Rows:
     for spot in run.spots:
         node = spot.node
         if isinstance(node, ScopeNode) and node.qname.endswith("autocast") and not spot.in_worker:
-            if flag(node.data.get("enabled"), True) is False:
+            if flag(node.data.get("enabled"), True) is False or (node.data.get("told") and run.events("compute", "precision")):
                 continue
             rows.append({"value": dtype_name(node.data.get("dtype")) or "float16", "how": "autocast", "code_anchor": str(spot.anchor)})
     return rows + event_rows("precision")(run)
