@@ -29,6 +29,9 @@ from cgx.indexer.overlays.accelerate_prepare import (
     steps_of,
 )
 from cgx.indexer.overlays.accelerate_state import (
+    by_rank as by_rank,
+)
+from cgx.indexer.overlays.accelerate_state import (
     collective_call,
     gathered,
     local_main,

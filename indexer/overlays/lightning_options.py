@@ -9,7 +9,7 @@ import re
 from typing import Any
 
 from cgx.indexer.interpreter.values import Device, DictValue, Instance, ListValue, Opaque, Unknown, Value
-from cgx.indexer.overlays.accelerate import by_rank
+from cgx.indexer.overlays.accelerate_state import by_rank
 from cgx.indexer.overlays.arguments import flag, number, plain
 from cgx.indexer.overlays.processes import MAX_RANKS, set_world
 
