@@ -26,6 +26,7 @@ class Guards:
     def __init__(self) -> None:
         self.assumptions: dict[str, bool] = {}
         self.assumed_ids: dict[int, tuple[Unknown, bool]] = {}  # the value is held, or its id would be taken again
+        self.period_conditions: dict[str, tuple[str, Any]] = {}  # condition -> its counter and period
         self.round_conditions: dict[str, tuple[Anchor | None, Anchor | None]] = {}  # condition -> first and later of its branches
 
     def assumed_truth(self, value: Unknown) -> bool | None:
@@ -53,6 +54,15 @@ class Guards:
                 truth = self.truth(option)  # type: ignore[attr-defined]
                 if truth is not None:
                     self.assumptions[text] = truth is holds
+
+    def period_behind(self: Any, test: Value) -> tuple[str, Any] | None:
+        """The period of a condition that alternatives differ by: a function that returns True once a period."""
+        for text, option in test.options if isinstance(test, Alternatives) else ():
+            truth = self.truth(option)
+            found = self.period_conditions.get(text if truth else negated(text)) if truth is not None else None
+            if found is not None:
+                return found  # type: ignore[no-any-return]
+        return None
 
     def round_of(self, condition: str) -> tuple[Anchor | None, Anchor | None]:
         """``first`` and ``later`` of a branch under the condition of an alternative."""

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from cgx.indexer.interpreter import nn_module
+from cgx.indexer.interpreter.externals import floating
 from cgx.indexer.interpreter.memo import layer_value
 from cgx.indexer.interpreter.scopes import Frame, Scope, Site
 from cgx.indexer.interpreter.signals import Raised
@@ -35,6 +36,17 @@ from cgx.model.anchors import Anchor
 Args = list[Value]
 Kwargs = dict[str, Value]
 MAX_MODULES = 2_000_000
+
+
+def trainable(module: ModuleInstance) -> bool:
+    """Some parameter in the tree is trained."""
+    stack = [module]
+    while stack:
+        one = stack.pop()
+        if any(isinstance(value, TensorValue) and value.requires_grad is True for value in one.parameters.values()):
+            return True
+        stack.extend(child for child in one.children.values() if isinstance(child, ModuleInstance))
+    return False
 
 
 class ModuleCalls:
@@ -105,9 +117,21 @@ class ModuleCalls:
         with self.inside_given(matched):
             result = self._under_precision(module, site, lambda: self._run_call(node, module, home, forward, args, kwargs, site))
         node.outputs = [("", value) for value in tensors_of(result)]
+        self._gradients_of(module, node)
         if self.forward_depth == 0 and not any(one is module for one in self.trace.model_roots):
             self.trace.model_roots.append(module)
         return result
+
+    def _gradients_of(self: Any, module: ModuleInstance, node: ModuleCall) -> None:
+        """What a layer gives requires gradients where its parameters or inputs do; without gradients nothing does."""
+        given = [value for _, value in node.inputs]
+        for _, value in node.outputs:
+            if not (isinstance(value, TensorValue) and value.requires_grad is None and floating(value)) or any(value is one for one in given):
+                continue
+            if not node.grad:
+                value.requires_grad = False
+            elif any(one.requires_grad is True for one in given) or trainable(module):
+                value.requires_grad = True
 
     def _under_precision(self: Any, module: ModuleInstance, site: Site, run: Callable[[], Value]) -> Value:
         """A framework's wrapper puts autocast round the forward of the module that it set up."""

@@ -142,8 +142,10 @@ def undecided(interp: Interp, node: ast.If, test: Value, frame: Frame) -> Signal
     text = frame.code.text(node.test)
     anchor = frame.anchor(node.test)
     interp.note_unknown(test, tested=True)
-    period = interp.period(node.test, frame) or noted_period(test)
+    period = interp.period(node.test, frame) or noted_period(test) or interp.period_behind(test)
     in_period = holds_in_period(node.test)
+    if period is not None and in_period:
+        interp.period_conditions[text] = period
     rounds = first_rounds(interp, test, text)
     once = interp.once(node.test, frame) if interp.loops and not interp.forward_depth else None
     outcomes: list[tuple[str, Value, dict[Any, Change], Raised | None]] = []

@@ -112,3 +112,38 @@ def test_a_loop_that_answers(tmp_path: Path) -> None:
     assert found["compute"]["compile"]["value"] == "pick"
     assert found["compute"]["inference_mode"]["value"] == "torch.inference_mode"
     assert [(row["hop"], row["by"]) for row in found["data_path"]] == [("copy", "torch.tensor")]
+
+
+GRADIENTS = """
+class Saver:
+    every = 50
+    def due(self, step, last):
+        if last:
+            return True
+        if step % self.every == 0:
+            return True
+        return False
+def loss_of(x):
+    out = net(x)
+    if out.requires_grad:
+        out.backward()
+    return out
+saver, opt = Saver(), torch.optim.SGD(net.parameters(), lr=0.1)
+for step in range(1000):
+    loss_of(torch.zeros(2, 4, device="cuda"))
+    opt.step()
+    if saver.due(step, step == 999):
+        torch.save(net.state_dict(), "net.pt")
+    if step % 100 == 0:
+        with torch.no_grad():
+            loss_of(torch.zeros(2, 4, device="cuda"))
+"""
+
+
+def test_what_requires_gradients_and_when_a_function_says_so(tmp_path: Path) -> None:
+    found = rows(tmp_path, HEAD + GRADIENTS)
+    kinds = {row["name"]: (row["kind"], row.get("every", {}).get("count")) for row in found["phases"]}
+    assert kinds["backward"] == ("repeated", None)
+    assert kinds["evaluation"] == ("periodic", 100)
+    assert kinds["checkpoint"] == ("periodic", 50)
+    assert found["unresolved"] == []

@@ -169,6 +169,8 @@ def sharded_rows(run: Run, spot: Spot, root: bool) -> list[Row]:
     for call in steady(run.step.forwards)[:1] if not whole else ():
         place = {**within_step(run, call), "repeat": each}
         rows.append((call.order, {**base(spot, "all_gather", blocking=False), **place, "module": name}))
+    for call in evaluated(run)[:1] if not whole and each is not None else ():
+        rows.append((call.order, {**base(spot, "all_gather", blocking=False), **run.place(call), "module": name}))
     for backward, place in backward_places(run)[:1]:
         here = {**place, "repeat": each, "frequency": frequency_of(backward, run.step), "phase": "backward"}
         if resharded(data, root) and not whole:
@@ -177,6 +179,12 @@ def sharded_rows(run: Run, spot: Spot, root: bool) -> list[Row]:
             sent = {**base(spot, collective, blocking=False), **here, "frequency": place["frequency"], "module": name}
             rows.append((backward.order, sent))
     return rows
+
+
+def evaluated(run: Run) -> list[Spot]:
+    """Calls of the trained models in evaluations: their units are gathered there too."""
+    trained = [spot.node.module for spot in run.step.forwards if isinstance(spot.node, ModuleCall)]
+    return [spot for module in trained[:1] for spot in calls_of(run, module) if run.phases.of(spot) == "evaluation"]
 
 
 def resharded(data: dict[str, Any], root: bool) -> bool:
