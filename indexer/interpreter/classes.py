@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from contextlib import nullcontext
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 from cgx.indexer.interpreter.attributes import bind
@@ -66,16 +67,16 @@ def make_class(interp: Interp, node: ast.ClassDef, frame: Frame) -> Value:
     cls.info["annotations"] = fields or {}
     cls.info["frame"] = inner
     _flavour(interp, cls, Site(node, frame))
-    value: Value = cls
+    made: Value = cls
     for parent in cls.mro[1:]:
         hook = parent.namespace.get("__init_subclass__") if isinstance(parent, ClassValue) else None
         if hook is not None:
             func = hook.func if isinstance(hook, ClassMethod) else hook
-            interp.attempt(lambda func=func: interp.call(func, [cls], keywords, Site(node, frame)))
+            interp.attempt(partial(interp.call, func, [cls], keywords, Site(node, frame)))
             break
     for decorator in reversed(node.decorator_list):
-        value = interp.decorate(interp.eval(decorator, frame), value, Site(decorator, frame), frame)
-    return value
+        made = interp.decorate(interp.eval(decorator, frame), made, Site(decorator, frame), frame)
+    return made
 
 
 def behind(interp: Interp, bases: list[Value]) -> list[Value]:

@@ -159,24 +159,25 @@ class Clones:
 
     def _copy(self: Any, made: Made) -> Any:
         """A twin of a remembered module; None where the original was changed since."""
+        interp: Any = self
         if not all(one.make is make for one, make in made.makes):
             return None
-        outer = tuple(self.loops)
+        outer = tuple(interp.loops)
         copies: dict[int, Value] = {}
 
         def module(one: ModuleInstance) -> Any:
             known = copies.get(id(one))
             if known is not None:
                 return known
-            twin = ModuleInstance(one.cls, {}, one.constructed_at, dict(one.origins), one.open, passing=self.forward_depth > 0)
+            twin = ModuleInstance(one.cls, {}, one.constructed_at, dict(one.origins), one.open, passing=interp.forward_depth > 0)
             copies[id(one)] = twin
             twin.via, twin.device, twin.training = one.via, one.device, one.training
             twin.loops = outer + one.loops[made.outer :]
             twin.wrappers = list(one.wrappers)
-            twin.serial = len(self.trace.modules)
+            twin.serial = len(interp.trace.modules)
             assert one.make is not None
             one.make.copies += 1
-            self.trace.modules.append(twin)
+            interp.trace.modules.append(twin)
             for name in TABLES:
                 table = Table({key: value(item) for key, item in getattr(one, name).items()})
                 table.owner = twin

@@ -446,8 +446,8 @@ class Conversion:
         if qname == NO_DEFAULT_TYPE:
             return isinstance(value, External) and value.qname == "dataclasses.MISSING"
         if isinstance(value, Alternatives | ByRank):
-            answers = {self.is_instance(option, kind) for option in (value.values if isinstance(value, ByRank) else [o for _, o in self.options_of(value)])}
-            return answers.pop() if len(answers) == 1 else None
+            each = {self.is_instance(option, kind) for option in (value.values if isinstance(value, ByRank) else [o for _, o in self.options_of(value)])}
+            return each.pop() if len(each) == 1 else None
         if isinstance(value, Instance):
             if value.open and isinstance(value.cls, Unknown):
                 return None

@@ -261,7 +261,7 @@ def _enter_generator(interp: Interp, stack: Value, manager: GeneratorValue, site
         interp.trail.rollback()
         interp.reset(mark)
     if isinstance(stack, Opaque):
-        stack.attrs.setdefault("cgx.pending", []).append(manager)  # type: ignore[union-attr]
+        stack.attrs.setdefault("cgx.pending", []).append(manager)
     return value
 
 
@@ -332,7 +332,7 @@ def _replace(interp: Interp, site: Site, args: Args, kwargs: Kwargs) -> Value:
     value = args[0]
     if not isinstance(value, Instance):
         return operators.derived(interp, (value,), site)
-    names = next((c.info["dataclass"] for c in value.cls.mro if isinstance(c, ClassValue) and "dataclass" in c.info), {})
+    names: Any = next((c.info["dataclass"] for c in value.cls.mro if isinstance(c, ClassValue) and "dataclass" in c.info), {})
     given = {name: value.attrs[name] for name in names if name in value.attrs and name not in kwargs}
     return interp.call(value.cls, [], {**given, **kwargs}, site)
 

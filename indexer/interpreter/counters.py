@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from cgx.indexer.interpreter.scopes import Frame
@@ -38,7 +39,7 @@ def holds(interp: Interp, node: ast.While, frame: Frame, ending: ast.If | None) 
             continue
         if not isinstance(owner, ast.If) or any(isinstance(one, ast.Call) for one in ast.walk(owner.test)):
             return False
-        if interp.attempt(lambda owner=owner: interp.truth(interp.eval(owner.test, frame))) is not False:
+        if interp.truth(interp.attempt(partial(interp.eval, owner.test, frame))) is not False:
             return False
     return True
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from cgx.indexer.interpreter import operators
@@ -213,7 +214,7 @@ def ifexp(interp: Interp, node: ast.IfExp, frame: Frame) -> Value:
         with interp.assuming([test], holds), interp.inside(
             BranchNode(frame.anchor(node.test), text if holds else f"not ({text})", test=test)
         ):
-            branches.append(interp.attempt(lambda expr=expr: interp.eval(expr, frame)))
+            branches.append(interp.attempt(partial(interp.eval, expr, frame)))
     interp.note_unknown(test, tested=True)
     interp.trace.conditions[text] = test
     return join(branches[0], branches[1], text, frame.anchor(node), frame.code.text(node))
@@ -424,7 +425,8 @@ def shown(interp: Interp, value: Value, spec: Value, conversion: int, site: Site
         interp.transfer("print", value, site)
         return interp.unknown(site.text, "data", site, "str")
     if isinstance(value, bool | int | float | str | bytes | type(None) | complex) and isinstance(spec, str):
-        shown: Value = {115: str, 114: repr, 97: ascii}.get(conversion, lambda v: v)(value)
+        convert: Any = {115: str, 114: repr, 97: ascii}.get(conversion, lambda v: v)
+        shown: Value = convert(value)
         try:
             return format(shown, spec)
         except (ValueError, TypeError):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from cgx.indexer.interpreter.blocks import run_block
 from cgx.indexer.interpreter.classes import qualify
@@ -166,7 +166,7 @@ def run_body(interp: Interp, func: FunctionValue, frame: Frame, site: Site) -> V
 def _run_statements(interp: Interp, func: FunctionValue, frame: Frame) -> Value:
     """The value of the path that leaves last. A path that raises is none where an undecided one has returned: the job runs."""
     try:
-        signal = run_block(interp, func.node.body, frame)
+        signal = run_block(interp, cast("list[ast.stmt]", func.node.body), frame)
     except Raised as error:
         if not frame.returns or (error.kind in ENDS and not error.fails):
             raise
@@ -183,7 +183,10 @@ def run_generator(interp: Interp, generator: GeneratorValue, consume: Callable[[
     frame = Frame(scope, func.attrs["__cgx_code__"], func.symbol, func, func.owner, generator.context[0] if generator.context else None)
     frame.on_yield = consume
     flags = func.attrs.get("__cgx_flags__")
-    run = lambda: interp.with_scopes(func.attrs.get("cgx.scopes") or (), site, lambda: run_body(interp, func, frame, site))  # noqa: E731
+
+    def run() -> Value:
+        return interp.with_scopes(func.attrs.get("cgx.scopes") or (), site, lambda: run_body(interp, func, frame, site))
+
     if flags:
         interp.with_flags(func.attrs["__cgx_scope__"], flags, site, run)
     else:

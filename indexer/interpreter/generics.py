@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from cgx.indexer.interpreter.values import External, Opaque, Value
@@ -38,7 +39,7 @@ def alias(interp: Interp, base: External, inner: ast.expr, frame: Frame) -> Valu
     nodes = inner.elts if isinstance(inner, ast.Tuple) else [inner]
     if name == "typing.Annotated":
         return read(interp, nodes[0], frame)
-    args = tuple(class_of(interp.attempt(lambda one=one: read(interp, one, frame))) for one in nodes)
+    args = tuple(class_of(interp.attempt(partial(read, interp, one, frame))) for one in nodes)
     if name == "typing.Optional":
         args = (*members(args[0]), NONE)
     return Opaque(ALIAS, {"__origin__": External(ORIGINS.get(name, name)), "__args__": args})

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 import sys
+from functools import partial
 from typing import TYPE_CHECKING
 
 from cgx.indexer.interpreter.scopes import Frame, Scope, Site
@@ -219,7 +220,7 @@ def _import_star(interp: Interp, module: Value, frame: Frame, node: ast.ImportFr
         names = [name for name in (listed.items if isinstance(listed, ListValue) else listed) if isinstance(name, str)]
         site = Site(node, frame)
         for name in names:
-            interp.bind(name, interp.attempt(lambda name=name: member(interp, module, module.name, name, site)), frame, node)
+            interp.bind(name, interp.attempt(partial(member, interp, module, module.name, name, site)), frame, node)
     else:
         for name, value in list(module.scope.vars.items()):
             if not name.startswith("_") and name != "*":

@@ -12,6 +12,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from cgx.errors import Fault, UserError
@@ -240,7 +241,7 @@ class Interp(Recorder, Recovery, Externals, Conversion, Guards, ModuleCalls, Giv
             found = [self.unpacked(option, target, site) for _, option in self.options_of(value)]
             lists = [one for one in found if one is not None]
             if lists and len(lists) == len(found):
-                parts = [functions.join(a, b, "another branch") if a is not b else a for a, b in zip(lists[0], lists[-1])]
+                parts = [join(a, b, "another branch") if a is not b else a for a, b in zip(lists[0], lists[-1])]
                 for element, part in zip(target.elts, parts):
                     self.assign(element, part, frame)
                 return
@@ -449,7 +450,7 @@ class Interp(Recorder, Recovery, Externals, Conversion, Guards, ModuleCalls, Giv
                 continue
             first, later = self.round_of(condition)
             with self.inside(BranchNode(func.anchor or site.anchor, condition, first=first, later=later, test=func)):
-                value = self.attempt(lambda option=option: self.call(option, args, kwargs, site))
+                value = self.attempt(partial(self.call, option, args, kwargs, site))
             result = value if result is MISSING else join(value, result, condition, site.anchor, site.text)
         return None if result is MISSING else result
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from cgx.indexer.interpreter.values import (
     MAX_OPTIONS,
     MISSING,
@@ -38,7 +40,8 @@ def same(one: Value, other: Value) -> bool:
     if isinstance(one, (int, float, complex, str, bytes, bool, range, Device, DType)):
         return bool(one == other)
     try:
-        return type(one).__eq__ is not object.__eq__ and bool(one == other)
+        own: Any = type(one).__eq__
+        return own is not object.__eq__ and bool(one == other)
     except Exception:
         return False
 

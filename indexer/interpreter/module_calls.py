@@ -225,8 +225,8 @@ class ModuleCalls:
         """The forward of a torch layer that a row describes: its ops, at the line that called the layer."""
         own = owner.cls.lookup("_conv_forward") if method == "forward" else None
         if isinstance(own, FunctionValue) and args:
-            tables = [owner.parameters.get("weight"), owner.parameters.get("bias")]
-            return self.call(BoundMethod(own, owner, own.owner), [args[0], *tables], {}, site)
+            given = [args[0], owner.parameters.get("weight"), owner.parameters.get("bias")]
+            return self.call(BoundMethod(own, owner, own.owner), given, {}, site)
         if owner.attrs.get("__cgx_synced__") and owner.training is True and args:
             for _ in range(3):
                 self.transfer("dynamic shape", args[0], site)  # ranks without samples are masked out

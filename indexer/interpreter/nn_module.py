@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from cgx.indexer.interpreter.attributes import find_in_mro
@@ -287,7 +288,7 @@ def _apply(interp: Interp, site: Site, args: Args, kwargs: Kwargs) -> Value:
     owner = args[0]
     func = args[1] if len(args) > 1 else kwargs.get("fn")
     for inner in reversed(list(modules_of(owner))):
-        interp.attempt(lambda inner=inner: interp.call(func, [inner], {}, site))
+        interp.attempt(partial(interp.call, func, [inner], {}, site))
     return owner
 
 

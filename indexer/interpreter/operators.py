@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import operator
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from cgx.indexer.interpreter.joins import join, same
@@ -82,7 +83,7 @@ def lift(interp: Interp, values: tuple[Value, ...], function: Callable[..., Valu
                 results.append(function(*picked))
             return by_rank(results)
         if isinstance(value, Alternatives):
-            return _each_option(interp, value, lambda option, index=index: function(*values[:index], option, *values[index + 1 :]))
+            return _each_option(interp, value, partial(_in_place, function, values, index))
     return function(*values)
 
 
@@ -439,6 +440,11 @@ def compare_dims(name: str, left: Value, right: Value) -> Value:
     return answer if name == "lt" or answer is None else not answer
 
 
+def _in_place(function: Callable[..., Value], values: tuple[Value, ...], index: int, option: Value) -> Value:
+    """The function with one of its arguments replaced."""
+    return function(*values[:index], option, *values[index + 1 :])
+
+
 OBJECTS = (Instance, ClassValue, FunctionValue, ListValue, DictValue, SetValue, TensorValue, ModuleObject, Opaque, Native, External, DType, Device)
 
 
@@ -516,7 +522,7 @@ def contains(interp: Interp, item: Value, group: Value, site: Site) -> Value:
         return lift(interp, (item, group), lambda a, b: contains(interp, a, b, site))
     if isinstance(group, str | bytes) and isinstance(item, str | bytes):
         try:
-            return item in group
+            return item in group  # type: ignore[operator]
         except TypeError:
             return False
     if isinstance(group, range) and isinstance(item, int):
@@ -544,9 +550,9 @@ def contains(interp: Interp, item: Value, group: Value, site: Site) -> Value:
         found = interp.external_method(group, "__contains__", [item], {}, site)
         if found is not NotImplemented:
             return found
-        items = interp.iterate(group, site)
-        if isinstance(items, list):
-            return contains(interp, item, tuple(items), site)
+        listed = interp.iterate(group, site)
+        if isinstance(listed, list):
+            return contains(interp, item, tuple(listed), site)
     if isinstance(group, Opaque):
         result = interp.call_opaque(group, "__contains__", [item], {}, site)
         if result is not NotImplemented:

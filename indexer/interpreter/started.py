@@ -89,8 +89,8 @@ def merged(values: list[Value]) -> Value:
     first = values[0]
     if len(values) == 1 or all(same(first, one) for one in values[1:]):
         return first
-    if all(isinstance(one, tuple) and len(one) == len(first) for one in values):  # type: ignore[arg-type]
-        return tuple(merged([one[place] for one in values]) for place in range(len(first)))  # type: ignore[arg-type]
+    if all(isinstance(one, tuple) and len(one) == len(first) for one in values):
+        return tuple(merged([one[place] for one in values]) for place in range(len(first)))
     if all(type(one) is Instance and one.cls is first.cls for one in values) and not isinstance(first, ModuleInstance):
         attrs = {name: merged([one.attrs.get(name, value) for one in values]) for name, value in first.attrs.items()}
         return dataclasses.replace(first, attrs=attrs)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import ast
 import builtins
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from cgx.indexer.interpreter import operators
@@ -298,7 +299,7 @@ def _catches_import(handler: ast.ExceptHandler) -> bool:
 
 def _handler(interp: Interp, node: ast.Try, error: Raised, frame: Frame) -> ast.ExceptHandler | None:
     for handler in node.handlers:
-        if handler.type is None or matches(interp, error.value, interp.attempt(lambda handler=handler: interp.eval(handler.type, frame))):
+        if handler.type is None or matches(interp, error.value, interp.attempt(partial(interp.eval, handler.type, frame))):
             return handler
     return None
 

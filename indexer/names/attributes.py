@@ -60,7 +60,7 @@ class Attributes(Linearisation):
         if kind is TypeOf:
             return self._of_type(value, name)
         if kind is Partial and name == "func":
-            return value.funcs  # type: ignore[no-any-return]
+            return value.funcs
         if kind is Function or kind is Bound:
             if name in _STRINGS:
                 return self.builtin("str")

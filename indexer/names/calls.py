@@ -71,9 +71,9 @@ class Linker(Containers):
         if kind is Sequence and "." in value.kind:
             return self.tensor()
         if kind is TypeOf:
-            return value.instances  # type: ignore[no-any-return]
+            return value.instances
         if kind is Callback:
-            return value.result  # type: ignore[no-any-return]
+            return value.result
         if kind is Result:
             return (Result(f"{value.prefix}()"),)
         return UNKNOWN_VALUES if value is ANY else ()

@@ -31,7 +31,7 @@ class Containers(Annotations):
     def elements(self, value: Any) -> Values:
         kind = type(value)
         if kind is Sequence:
-            return value.items  # type: ignore[no-any-return]
+            return value.items
         if kind is Row:
             return union(value.items)
         if kind is Mapping:
@@ -97,12 +97,12 @@ class Containers(Annotations):
             if sliced:
                 return (Sequence("tuple", union(value.items)),)
             if key[0] == "int" and -len(value.items) <= key[1] < len(value.items):
-                return value.items[key[1]]  # type: ignore[no-any-return]
+                return value.items[key[1]]
             return union(value.items)
         if kind is Mapping:
             if key[0] == "s":
-                return value.get(key[1]) or value.any_value  # type: ignore[no-any-return]
-            return value.values  # type: ignore[no-any-return]
+                return value.get(key[1]) or value.any_value
+            return value.values
         if kind is ExternalInstance:
             if self.is_tensor(value):
                 return self.tensor()

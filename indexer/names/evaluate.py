@@ -133,7 +133,7 @@ class Evaluator(Lookup):
         if kind is External:
             return (self.external_instance(value.qname, not self.library.knows(value.qname)),)
         if kind is TypeOf:
-            return value.instances  # type: ignore[no-any-return]
+            return value.instances
         return () if value is NONE else UNKNOWN_VALUES
 
     def _ev_parameter(self, scope: Scope, expr: Expr) -> Values:

@@ -91,7 +91,7 @@ def _build(interp: Any, site: Any, args: Args, kwargs: Kwargs) -> Value:
     config = args[1] if len(args) > 1 else kwargs.get("cfg")
     rows = (
         dict(config.attrs[ITEMS].items)
-        if is_node(config)
+        if config is not None and is_node(config)
         else dict(config.items)
         if isinstance(config, DictValue)
         else None

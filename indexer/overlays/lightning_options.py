@@ -9,9 +9,10 @@ import re
 from typing import Any
 
 from cgx.indexer.interpreter.values import Device, DictValue, Instance, ListValue, Opaque, Unknown, Value
+from cgx.indexer.launch.plan import MAX_RANKS
 from cgx.indexer.overlays.accelerate_state import by_rank
 from cgx.indexer.overlays.arguments import flag, number, plain
-from cgx.indexer.overlays.processes import MAX_RANKS, set_world
+from cgx.indexer.overlays.processes import set_world
 
 TRAINER, STRATEGY = "lightning.pytorch.Trainer", "lightning.pytorch.strategies.Strategy"
 LOGGED = "cgx.logged"  # what the running stage has logged: plain rows, see lightning_logging

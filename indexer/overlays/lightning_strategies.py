@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from cgx.indexer.interpreter.values import DictValue, ListValue, ModuleInstance, Opaque, SetValue, Value
-from cgx.indexer.overlays import deepspeed, fsdp, sync_batchnorm
+from cgx.indexer.overlays import deepspeed, deepspeed_config, fsdp, sync_batchnorm
 from cgx.indexer.overlays.arguments import flag, items_of
 from cgx.indexer.overlays.ddp import construct as wrap_ddp
 from cgx.indexer.overlays.lifecycle import optional, place_model
@@ -81,7 +81,7 @@ def by_deepspeed(interp: Any, trainer: Opaque, model: Value, site: Any) -> None:
     options = options_of(trainer.attrs["strategy"])
     name = trainer.attrs["strategy"] if isinstance(trainer.attrs["strategy"], str) else ""
     given = options.get("config")
-    table = deepspeed.plain_dict(given) if isinstance(given, DictValue) else {}
+    table = deepspeed_config.as_data(given) if isinstance(given, DictValue) else {}
     stage = options.get("stage", next((int(char) for char in name if char.isdigit()), 2))
     table.setdefault("zero_optimization", {}).setdefault("stage", stage)
     if "offload" in name or flag(options.get("offload_optimizer")):

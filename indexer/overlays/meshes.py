@@ -44,8 +44,8 @@ def whole_mesh(sizes: list[Value] | None, bound: dict[str, Value], site: Any) ->
     stride: int | None = 1
     for size in reversed(sizes or []):
         known = isinstance(size, int) and stride is not None
-        factors.insert(0, ((size, stride),) if known else None)  # type: ignore[arg-type]
-        stride = stride * size if known else None  # type: ignore[operator]
+        factors.insert(0, ((size, stride),) if known and stride is not None else None)
+        stride = stride * size if known and stride is not None else None
     made = make_mesh(sizes or [], names, factors, site)
     made.attrs["device_type"] = bound.get("device_type")
     return made
@@ -149,7 +149,7 @@ def flatten(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value])
     whole = args[0]
     label = name if isinstance(name, str) else "_".join(whole.attrs.get("mesh_dim_names") or ())
     held = whole.attrs.get("cgx.factors") or (None,)
-    factors = None if any(one is None for one in held) else tuple(pair for one in held for pair in one)
+    factors = None if any(one is None for one in held) else tuple(pair for one in held for pair in one or ())
     made = make_mesh([size_of(interp, site, [whole], {})], [label], [factors], site, whole)
     made.attrs["cgx.parallelism"] = purpose(label) or group_purpose(whole)
     root = whole.attrs.get("cgx.root", whole)

@@ -253,8 +253,8 @@ def kept(event: Any, row: OptimizerRow, bound: dict[str, Value], tensors: list[T
 def state_dict(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
     """After a step: what the algorithm keeps for each parameter. Before: its tensors lie where the parameters do."""
     made = args[0].attrs.get("cgx.made") if isinstance(args[0], Opaque) else None
-    if made is not None and args[0].attrs.get("cgx.stepped") and (state := kept(*made)):
-        return DictValue({"state": DictValue(state), "param_groups": ListValue([], open=True)})
+    if made is not None and args[0].attrs.get("cgx.stepped") and (held := kept(*made)):
+        return DictValue({"state": DictValue(held), "param_groups": ListValue([], open=True)})
     state = TensorValue(
         device=args[0].attrs.get("cgx.device") if isinstance(args[0], Opaque) else None, name="optimizer state"
     )
@@ -309,6 +309,7 @@ ENTRIES |= {
     f"{OPTIMIZER}.register_step_post_hook": nothing,
 }
 AFTER: dict[str, Any] = {f"{OPTIMIZER}.step": own_step}
-BASES: dict[str, tuple[str, ...]] = {row.qname: (OPTIMIZER,) for row in ROWS} | {
-    "torch.optim.optimizer.Optimizer": (OPTIMIZER,)
+BASES: dict[str, tuple[str, ...]] = {
+    **{row.qname: (OPTIMIZER,) for row in ROWS},
+    "torch.optim.optimizer.Optimizer": (OPTIMIZER,),
 }

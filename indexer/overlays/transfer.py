@@ -247,7 +247,8 @@ def module_to_empty(interp: Any, site: Any, args: list[Value], kwargs: dict[str,
         return NotImplemented
     target = device_type(kwargs.get("device", args[1] if len(args) > 1 else None))
     if target is not None:
-        for holder in [*module_tensors(module), *all_modules(module)]:
+        holders: list[TensorValue | ModuleInstance] = [*module_tensors(module), *all_modules(module)]
+        for holder in holders:
             if holder.device != target:
                 interp.trail.set(holder, "device", target)
     return module

@@ -139,7 +139,7 @@ def _grown(count: int) -> Any:
 
 def _base_shapes(b: Bound) -> Shapes:
     kernel = b["kernel_size"]
-    return _shapes(len(kernel) if isinstance(kernel, tuple) else 1, b["transposed"] is True)(b)  # type: ignore[no-any-return]
+    return _shapes(len(kernel) if isinstance(kernel, tuple) else 1, b["transposed"] is True)(b)
 
 
 ROWS: list[LayerRow] = [

@@ -125,7 +125,8 @@ def roots(run: Run) -> set[int]:
     return {
         id(node)
         for node, own in units
-        if own and not node.data.get("inner") and not any(other is not node and own & below[id(other)] and not held & own for other, held in units)
+        if own and not node.data.get("inner")  # type: ignore[attr-defined]
+        and not any(other is not node and own & below[id(other)] and not held & own for other, held in units)
     }
 
 

@@ -83,12 +83,13 @@ def _sound(row: NodeKind | EdgeKind, properties: Mapping[str, Any]) -> bool:
     return all(name in properties for name in required)
 
 
+_KINDS: tuple[NodeKind | EdgeKind, ...] = (*NODES, *EDGES)
 _PLAIN: Mapping[int, tuple[dict[str, type], tuple[str, ...]]] = {
     id(kind): (
         {row.name: _TYPES[row.kind][0] for row in kind.properties if row.kind in _TYPES},
         tuple(row.name for row in kind.properties if row.required),
     )
-    for kind in (*NODES, *EDGES)
+    for kind in _KINDS
 }
 
 
