@@ -107,7 +107,7 @@ def prepare_one(interp: Any, accelerator: Opaque, value: Value, site: Any, evalu
     if isinstance(value, Opaque) and value.qname == LOADER:
         return prepared_loader(interp, accelerator, value, site)
     if is_optimizer(value):
-        return prepared_optimizer(interp, accelerator, value)  # type: ignore[arg-type]
+        return prepared_optimizer(interp, accelerator, value)
     return value
 
 
@@ -201,7 +201,7 @@ def prepared_loader(interp: Any, accelerator: Opaque, loader: Opaque, site: Any)
     streams = iterable(attrs.get("dataset"))
     dispatches = flag(told.get("dispatch_batches"), streams)
     if flag(told.get("split_batches"), False) and isinstance(attrs.get("batch_size"), int) and isinstance(interp.world.size, int):
-        attrs["batch_size"] = max(1, attrs["batch_size"] // interp.world.size)  # type: ignore[operator]
+        attrs["batch_size"] = max(1, attrs["batch_size"] // interp.world.size)
     attrs["cgx.shards"] = interp.world.size
     if dispatches:
         attrs["cgx.on_batch"] = Native("DataLoaderDispatcher.__iter__", lambda i, at, a, k: dispatched(i, at))
