@@ -101,7 +101,7 @@ def write_graph(work: Work) -> None:
     assert work.program is not None
     count(work.program, work.tree, work.figures)
     commit = commit_delta(work.tree, work.versions, work.figures.on_commit())
-    offers = entry_point_delta(work.tree)
+    offers = entry_point_delta(work.tree, work.session.lines)
     work.delta.extend([*commit.nodes, *offers.nodes], [*commit.edges, *offers.edges])
     _flush(work)
 

@@ -5,5 +5,5 @@
 // param: new commit  the later commit
 // returns: status string, before string, after string, evidence string
 MATCH (a)-[m:MOVED_TO {old_commit: $old, new_commit: $new}]->(b)
-RETURN m.status AS status, coalesce(m.old_anchor, a.anchor, a.path) AS before, coalesce(m.new_anchor, b.anchor, b.path) AS after, m.evidence AS evidence
+RETURN m.status AS status, coalesce(a.anchor, a.path) AS before, coalesce(b.anchor, b.path) AS after, m.evidence AS evidence
 ORDER BY before, after, status

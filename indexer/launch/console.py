@@ -10,6 +10,8 @@ from collections.abc import Callable
 from functools import lru_cache
 from typing import Any, NamedTuple
 
+from cgx.indexer.source.watched import Watched
+
 SETUP_FILES = ("pyproject.toml", "setup.cfg", "setup.py")
 
 
@@ -24,6 +26,8 @@ class ConsoleScript(NamedTuple):
 
 def console_scripts(tree: Any) -> tuple[ConsoleScript, ...]:
     """All console scripts that the tree declares, sorted by name: metadata at its root and in its first two levels."""
+    if isinstance(tree, Watched):
+        return tree.ask(console_scripts)  # type: ignore[no-any-return]
     try:
         return _read_once(tree)
     except TypeError:  # a tree that cannot be a key

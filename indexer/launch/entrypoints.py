@@ -7,9 +7,8 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
-from cgx.errors import UserError
 from cgx.indexer.launch.console import console_scripts
-from cgx.indexer.launch.line import parse_launch
+from cgx.indexer.launch.tries import Memory
 from cgx.indexer.source import find_module
 from cgx.model.anchors import MODULE, Anchor
 
@@ -18,20 +17,8 @@ DOCUMENT_SUFFIXES = (".md", ".rst", ".txt")
 MAX_LINES_PER_FILE = 40  # launch lines taken from one document
 MAX_BYTES = 1_000_000  # larger documents are not searched
 
-_GUARD = re.compile(rb"^if\s+__name__\s*==\s*['\"]__main__['\"]", re.M)
-_TOP_CALL = re.compile(rb"^(for|while|with)\b|^[\w.]+\([^\n]*\)\s*$", re.M)
 _LINE = re.compile(
     r"^[\s$>#]*((?:[A-Z_][A-Z0-9_]*=\S+\s+)*(?:torchrun|accelerate launch|deepspeed|python3?(?:\.\d+)?|srun|mpirun|uv run|bash|sh|\./)\S*\s.*)$"
-)
-_SIGNS: tuple[tuple[bytes, int, str], ...] = (
-    (b".backward(", 6, "calls backward"),
-    (b"optimizer", 2, "has an optimizer"),
-    (b"Trainer", 2, "has a trainer"),
-    (b"DataLoader", 2, "has a data loader"),
-    (b"ArgumentParser", 2, "takes arguments"),
-    (b"generate(", 2, "generates"),
-    (b"init_process_group", 2, "is distributed"),
-    (b"import torch", 3, "imports torch"),
 )
 _ASIDE = re.compile(r"(^|/)(tests?|testing|docs?|third_party|vendor|benchmarks?|setup\.py|conftest\.py|\.)", re.I)
 _JOBLIKE = re.compile(r"train|pretrain|finetune|generate|sample|serve|infer|main|run", re.I)
@@ -51,11 +38,13 @@ class Entry:
         return {"line": self.line, "kind": self.kind, "anchor": str(self.anchor), "why": self.why, "score": self.score}
 
 
-def find_entrypoints(tree: Any) -> list[Entry]:
-    """All entries, the likeliest job first; stable for the same tree."""
-    scripts = _scripts(tree)
+def find_entrypoints(tree: Any, memory: Memory | None = None) -> list[Entry]:
+    """All entries, the likeliest job first; stable for the same tree. ``memory`` is what trees like it were found to start."""
+    memory = memory or Memory()
+    memory.begin()
+    scripts = _scripts(tree, memory)
     weights = {posixpath.basename(entry.anchor.path): entry.score for entry in scripts}
-    found = scripts + _console(tree) + _launch_scripts(tree) + _documented(tree, weights)
+    found = scripts + _console(tree) + _launch_scripts(tree, memory) + _documented(tree, memory, weights)
     best: dict[str, Entry] = {}
     for entry in sorted(found, key=lambda entry: (-entry.score, str(entry.anchor))):
         best.setdefault(entry.line, entry)
@@ -70,30 +59,21 @@ def _place(path: str) -> int:
     return score - 8 if _ASIDE.search(path) else score
 
 
-def _scripts(tree: Any) -> list[Entry]:
+def _scripts(tree: Any, memory: Memory) -> list[Entry]:
     paths = [path for path in tree.paths() if path.endswith(".py")]
     packages = {posixpath.dirname(path) for path in paths if posixpath.basename(path) == "__init__.py"}
     found = []
-    for path, data in tree.read_many(paths):
-        if data is None or (b"__main__" not in data and b"torch" not in data):
-            continue
-        match = _GUARD.search(data)
-        if match is None:
-            # A script without a guard: code at the top level, and not a module of a package.
-            match = _TOP_CALL.search(data)
-            if match is None or posixpath.dirname(path) in packages or b".backward(" not in data:
-                continue
-        signs = [(points, why) for word, points, why in _SIGNS if word in data]
-        score = _place(path) + sum(points for points, _why in signs)
-        line = data.count(b"\n", 0, match.start()) + 1
+    for path, script in memory.scripts(paths, tree):
         inside = posixpath.dirname(path) in packages
+        if inside and not script.guarded:  # code at the top of a package's module is no script
+            continue
         command = (
             f"python -m {path.removesuffix('.py').removesuffix('/__main__').replace('/', '.')}"
             if inside
             else f"python {path}"
         )
-        why = ", ".join(why for _points, why in signs) or "can be run"
-        found.append(Entry(command, "script", Anchor(path, MODULE, line), why, score))
+        anchor = Anchor(path, MODULE, script.line)
+        found.append(Entry(command, "script", anchor, script.why or "can be run", _place(path) + script.points))
     return found
 
 
@@ -112,45 +92,34 @@ def _console(tree: Any) -> list[Entry]:
     return found
 
 
-def _launch_scripts(tree: Any) -> list[Entry]:
+def _launch_scripts(tree: Any, memory: Memory) -> list[Entry]:
     found = []
     for path in tree.paths():
         if not path.endswith(SHELL_SUFFIXES):
             continue
-        try:
-            plan = parse_launch(f"bash {path}", tree)
-        except UserError:
+        plan = memory.start(f"bash {path}", tree)
+        if plan is None:
             continue
-        line = plan.anchor.line if plan.anchor else 1
-        starts = plan.script or plan.function or plan.module
         distributed = plan.launcher not in ("python", "console script")
         score = 9 + _place(path) + (3 if distributed else 0)
-        found.append(
-            Entry(
-                f"bash {path}", "launch script", Anchor(path, MODULE, line), f"{plan.launcher} starts {starts}", score
-            )
-        )
+        why = f"{plan.launcher} starts {plan.starts or None}"
+        found.append(Entry(f"bash {path}", "launch script", Anchor(path, MODULE, plan.line), why, score))
     return found
 
 
-def _documented(tree: Any, weights: dict[str, int]) -> list[Entry]:
+def _documented(tree: Any, memory: Memory, weights: dict[str, int]) -> list[Entry]:
     found = []
-    for path in tree.paths():
-        if not path.lower().endswith(DOCUMENT_SUFFIXES) or "requirements" in path:
-            continue
-        data = tree.read(path)
+    documents = [p for p in tree.paths() if p.lower().endswith(DOCUMENT_SUFFIXES) and "requirements" not in p]
+    for path, data in tree.read_many(documents):
         if data is None or len(data) > MAX_BYTES:
             continue
         for number, text in _lines(data.decode("utf-8", "replace"))[:MAX_LINES_PER_FILE]:
-            try:
-                plan = parse_launch(text, tree)
-            except UserError:
+            plan = memory.start(text, tree)
+            if plan is None:
                 continue
-            starts = plan.script or plan.function or plan.module or ""
-            score = 8 + _place(path) + max(0, weights.get(posixpath.basename(starts), 0)) // 2
-            found.append(
-                Entry(text, "documented line", Anchor(path, MODULE, number), f"{plan.launcher} starts {starts}", score)
-            )
+            score = 8 + _place(path) + max(0, weights.get(posixpath.basename(plan.starts), 0)) // 2
+            why = f"{plan.launcher} starts {plan.starts}"
+            found.append(Entry(text, "documented line", Anchor(path, MODULE, number), why, score))
     return found
 
 

@@ -22,6 +22,7 @@ from cgx.indexer.launch.shell.state import CLOSE, OPEN, Started, State, is_known
 from cgx.indexer.launch.torchtune import tune
 from cgx.indexer.launch.wrappers import unwrap
 from cgx.indexer.source import find_module, source_roots
+from cgx.indexer.source.watched import Watched
 from cgx.model.anchors import MODULE, Anchor
 
 PYTHON = re.compile(r"python(w|\d(\.\d+)?t?)?(\.exe)?$")
@@ -261,8 +262,7 @@ def _module(draft: Draft, trees: list[Any]) -> bool:
             draft.plan.module = name
             draft.plan.script = path if number == 0 else None
             return True
-    names = [path.removesuffix(".py").replace("/", ".") for path in trees[0].paths() if path.endswith(".py")]
-    near = difflib.get_close_matches(name, names, 3, 0.5)
+    near = difflib.get_close_matches(name, _modules(trees[0]), 3, 0.5)
     hint = f"; nearest: {', '.join(near)}" if near else "; third-party modules are read from --env folders"
     raise UserError(f"the launch line's module is not in the source: {_plain(name)}{hint}")
 
@@ -285,12 +285,21 @@ def _console(draft: Draft, trees: list[Any]) -> bool:
     return False
 
 
+def _modules(tree: Any) -> list[str]:
+    """Dotted names to suggest."""
+    if isinstance(tree, Watched):
+        return []
+    return [path.removesuffix(".py").replace("/", ".") for path in tree.paths() if path.endswith(".py")]
+
+
 def _plain(word: str) -> str:
     return word.replace(OPEN, "").replace(CLOSE, "")
 
 
 def _nearest(tree: Any, word: str, endings: tuple[str, ...]) -> str:
     """`; nearest: a, b` for a name that is not there."""
+    if isinstance(tree, Watched):  # nobody reads the suggestions for a line that is only tried
+        return ""
     base = posixpath.basename(_plain(word))
     paths = [path for path in tree.paths() if path.endswith(endings)]
     same = [path for path in paths if posixpath.basename(path) == base]

@@ -14,6 +14,7 @@ from cgx.indexer.names.harvest import Harvest, harvest
 from cgx.indexer.names.link import FileAnswers, Sites
 from cgx.indexer.names.modules import Modules
 from cgx.indexer.names.stdlib import StandardLibrary
+from cgx.indexer.launch.tries import Memory
 from cgx.indexer.source import Tree, source_roots
 from cgx.indexer.source.deep import run_deep
 
@@ -48,6 +49,7 @@ class Session:
     def __init__(self, cache: FactsCache | None = None, keep: bool = False) -> None:
         self.cache = cache or FactsCache()
         self.standard = StandardLibrary(self.cache)
+        self.lines = Memory()
         self._keep = keep
         self._recent: dict[str, FileFacts] = {}
 

@@ -97,8 +97,8 @@ def _of_definitions(store: Store, follower: Follower, before: str, after: str) -
 
 
 def _properties(change: Change) -> dict[str, Value]:
-    assert change.old is not None and change.new is not None
-    return {"status": change.status, "evidence": change.evidence, "old_anchor": change.old, "new_anchor": change.new}
+    """Its anchors are those of the nodes that the edge joins."""
+    return {"status": change.status, "evidence": change.evidence}
 
 
 def _ids(store: Store, commit: str, anchors: list[str]) -> dict[str, str]:

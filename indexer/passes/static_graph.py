@@ -139,6 +139,7 @@ class FileGraph:
         self.module = file.module
         self.delta = GraphDelta()
         self._ids: dict[int, str] = {}
+        self._parallel: dict[tuple[str, str, str], dict[str, int]] = {}
 
     def build(self) -> GraphDelta:
         self._file()
@@ -149,7 +150,12 @@ class FileGraph:
             self._site(answer)
         return self.delta
 
-    def _edge(self, kind: str, source: str, target: str, properties: dict[str, Value], key: str = "") -> None:
+    def _edge(self, kind: str, source: str, target: str, properties: dict[str, Value], where: str = "") -> None:
+        """``where`` tells parallel edges apart; the store keeps their numbers, which take far less room."""
+        key = ""
+        if where:
+            parallel = self._parallel.setdefault((kind, source, target), {})
+            key = str(parallel.setdefault(where, len(parallel)))
         self.delta.edges.append(Edge(kind, source, target, properties, key))
 
     def _file(self) -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import fnmatch
 import hashlib
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator
 
@@ -28,6 +30,7 @@ class Tree(ABC):
         self.repository_key = location  # name and digest: the same for every view and clone of one repository
         self.remote: str | None = None  # URL without credentials
         self._folders: set[str] | None = None
+        self._inside: dict[str, set[str]] | None = None
         self._digest: str | None = None
 
     @property
@@ -83,6 +86,38 @@ class Tree(ABC):
         path = path.strip("/")
         start = "" if path in ("", ".") else path + "/"
         return sorted({item[len(start) :].partition("/")[0] for item in self.paths() if item.startswith(start)})
+
+    def matching(self, pattern: str) -> list[str]:
+        """Files whose path matches a shell's pattern, part by part, sorted."""
+        found = [""]
+        for part in pattern.split("/"):
+            magic = any(char in part for char in "*?[")
+            match = re.compile(fnmatch.translate(part)).match if magic else None
+            step: list[str] = []
+            for folder in found:
+                start = f"{folder}/" if folder else ""
+                if match is None:
+                    if part in self._names_in(folder):
+                        step.append(start + part)
+                else:
+                    step += [start + name for name in self._names_in(folder) if match(name)]
+            found = step
+        return sorted(path for path in found if self.exists(path))
+
+    def _names_in(self, folder: str) -> set[str]:
+        """Names right under a folder, by a table of all folders that is made once."""
+        if self._inside is None:
+            inside: dict[str, set[str]] = {}
+            for path in self.paths():
+                while path:
+                    parent, _, name = path.rpartition("/")
+                    names = inside.setdefault(parent, set())
+                    if name in names:
+                        break
+                    names.add(name)
+                    path = parent
+            self._inside = inside
+        return self._inside.get(folder, set())
 
     def close(self) -> None:  # noqa: B027 - most trees hold no process
         """End helper processes. Idempotent."""

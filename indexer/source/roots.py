@@ -6,6 +6,7 @@ from weakref import WeakKeyDictionary
 
 from cgx.indexer.source.base import Tree
 from cgx.indexer.source.folder_tree import EnvironmentTree
+from cgx.indexer.source.watched import Watched
 
 CUSTOMARY = ("src", "lib", "python")
 PROJECT_FILES = ("pyproject.toml", "setup.py", "setup.cfg")
@@ -21,6 +22,8 @@ def source_roots(tree: Tree) -> list[str]:
     """
     if isinstance(tree, EnvironmentTree):
         return [""]
+    if isinstance(tree, Watched):
+        return tree.ask(source_roots)  # type: ignore[no-any-return]
     if tree not in _known:
         _known[tree] = _find_roots(tree)
     return _known[tree]

@@ -51,7 +51,7 @@ EXTRACTED = """        batch = self.mix(batch, mask)
 ENV = {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_AUTHOR_NAME": "t", "GIT_AUTHOR_EMAIL": "t@t", "GIT_COMMITTER_NAME": "t", "GIT_COMMITTER_EMAIL": "t@t"}
 EDGES = (
     "MATCH (a)-[m:MOVED_TO {old_commit: $old, new_commit: $new}]->(b) "
-    "RETURN m.status AS status, m.old_anchor AS before, m.new_anchor AS after ORDER BY before, after, status"
+    "RETURN m.status AS status, a.anchor AS before, b.anchor AS after ORDER BY before, after, status"
 )
 
 

@@ -10,7 +10,9 @@ from typing import Any
 import pytest
 
 from cgx.cli import main
+from cgx.indexer.launch import parse_launch, tries
 from cgx.indexer.launch.entrypoints import find_entrypoints
+from cgx.indexer.launch.tries import Memory
 
 MakeTree = Callable[..., Any]  # the fixture of conftest.py
 
@@ -45,3 +47,33 @@ def test_command(make_tree: MakeTree, tmp_path: Path, capsys: pytest.CaptureFixt
     assert len(rows) == 2 and set(rows[0]) == {"line", "kind", "anchor", "why", "score"}
     assert main(["entrypoints", str(tmp_path / "repo"), "--limit", "2"]) == 0
     assert "4 more" in capsys.readouterr().out
+
+
+CHANGES: list[dict[str, str]] = [
+    {"run.sh": "torchrun --nproc_per_node=4 other.py\n"},  # the script itself: nothing is started any more
+    {"train.py": "import torch\n"},  # what a document starts: no job by itself
+    {"other.py": "import torch\n"},  # a new file
+    {"recipes/c.sh": "for f in ../jobs/*.py; do python $f; done\n", "jobs/one.py": ""},
+    {"pyproject.toml": "[project.scripts]\n"},
+]
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_what_was_found_before_is_kept_only_where_nothing_of_it_changed(make_tree: MakeTree, change: dict[str, str]) -> None:
+    glob = {"recipes/c.sh": "cd ..\nfor f in jobs/*.py; do torchrun $f; done\n", "jobs/one.py": "", "jobs/two.py": ""}
+    first = {**FILES, **glob}
+    memory = Memory()
+    before, after = make_tree(first, "before"), make_tree({**first, **change}, "after")
+    assert find_entrypoints(before, memory) == find_entrypoints(before)
+    assert find_entrypoints(after, memory) == find_entrypoints(after)
+    assert find_entrypoints(before, memory) == find_entrypoints(before)
+
+
+def test_a_line_is_read_again_only_where_its_files_changed(make_tree: MakeTree, monkeypatch: pytest.MonkeyPatch) -> None:
+    read: list[str] = []
+    monkeypatch.setattr(tries, "parse_launch", lambda line, tree: read.append(line) or parse_launch(line, tree))
+    memory = Memory()
+    find_entrypoints(make_tree(FILES, "before"), memory)
+    read.clear()
+    find_entrypoints(make_tree({**FILES, "run.sh": "torchrun --nproc_per_node=8 train.py --more\n", "new.py": ""}, "after"), memory)
+    assert read == ["bash run.sh"]

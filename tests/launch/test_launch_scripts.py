@@ -128,3 +128,17 @@ def test_several_programs_are_said(make_tree: MakeTree) -> None:
     )
     plan = parse_launch("./a.sh", tree)
     assert plan.script == "train.py" and "starts 3 programs" in plan.problems[0]
+
+
+@pytest.mark.parametrize("text", ["A=(one; two)", "A=(a | b)", "A=(<in)", "A=(x & y)", "A=((1))"])
+def test_an_operator_in_an_array_is_refused(make_tree: MakeTree, text: str) -> None:
+    state = State(make_tree({"train.py": ""}))
+    read_script(state, f"{text}\npython train.py\n")
+    assert state.started == [] and state.problems
+
+
+@pytest.mark.parametrize("name", ["basename", "dirname", "realpath", "readlink"])
+def test_a_command_whose_word_is_an_empty_variable(make_tree: MakeTree, name: str) -> None:
+    state = State(make_tree({"train.py": ""}))
+    read_script(state, f"EMPTY=\nX=$({name} $EMPTY)\npython train.py --x $X\n")
+    assert not is_known(state.started[0].words[-1])

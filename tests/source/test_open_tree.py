@@ -183,3 +183,15 @@ def test_source_roots_and_names(tmp_path: Path) -> None:
     assert module_name("plain/nested/pkg/__init__.py", roots) == "plain.nested.pkg"
     assert find_module(tree, "helpers") == "jobs/helpers/__init__.py"
     assert find_module(tree, "lib1") == "src/lib1/__init__.py"
+
+
+def test_matching_is_what_a_shell_finds(tmp_path: Path) -> None:
+    for name in ("a.py", "b/c.py", "b/d.txt", "b/e/f.py", "b[1]/g.py"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text("")
+    tree = open_tree(tmp_path)
+    assert tree.matching("*.py") == ["a.py"]
+    assert tree.matching("b/*") == ["b/c.py", "b/d.txt"]
+    assert tree.matching("*/*/*.py") == ["b/e/f.py"]
+    assert tree.matching("b/[cd].*") == ["b/c.py", "b/d.txt"]
+    assert tree.matching("nothing/*.py") == tree.matching("../*.py") == []

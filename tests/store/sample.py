@@ -198,10 +198,7 @@ def _train(delta: GraphDelta) -> None:
             train.call("step", all_reduce, 85, "dist.all_reduce")
             train.unresolved("main", 55, "config.callback", "parameter", prefix="config")
     moved = {"old_commit": OLD, "new_commit": NEW, "evidence": "qualified name; equal body"}
-    steps = {"old_anchor": "train.py:step:70", "new_anchor": "train.py:step:73"}
-    delta.edges.append(
-        Edge("MOVED_TO", "train.py@t1:step", "train.py@t2:step", {"status": "shifted", **moved, **steps})
-    )
+    delta.edges.append(Edge("MOVED_TO", "train.py@t1:step", "train.py@t2:step", {"status": "shifted", **moved}))
     delta.edges.append(Edge("MOVED_TO", "train.py@t1:main", "train.py@t2:main", {"status": "edited", **moved}))
 
 

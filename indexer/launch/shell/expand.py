@@ -257,11 +257,6 @@ def _glob(state: State, text: str) -> list[str]:
     if not is_known(text) or not any(char in text for char in "*?["):
         return [text]
     pattern = posixpath.normpath(posixpath.join(state.cwd, text))
-    found = [path for path in state.tree.paths() if _match(path, pattern)]
+    found = state.tree.matching(pattern)
     prefix = state.cwd + "/" if state.cwd else ""
     return [path.removeprefix(prefix) for path in found] or [text]
-
-
-def _match(path: str, pattern: str) -> bool:
-    left, right = path.split("/"), pattern.split("/")
-    return len(left) == len(right) and all(fnmatch.fnmatchcase(a, b) for a, b in zip(left, right))

@@ -9,6 +9,8 @@ from cgx.indexer.launch.shell.syntax import Assign, Part, Token, Word
 OPERATORS = (
     "<<<", "<<-", "&>>", ";;&", "&&", "||", ";;", ";&", "<<", ">>", ">&", "<&", "<>", ">|", "&>", "|&", ";", "&", "|", "<", ">", "(", ")",
 )  # fmt: skip
+_PLAIN = re.compile(r"[^ \t\n;&|<>()\\'\"$`]+").match
+_QUOTED = re.compile(r'[^"\\$`]+|\\').match
 _ASSIGN = re.compile(r"([A-Za-z_]\w*)(?:\[([^\]=]*)\])?(\+?)=")
 _NAME = re.compile(r"[A-Za-z_]\w*|[0-9]|[@*#?$!-]")
 
@@ -84,6 +86,8 @@ class Lexer:
             if self.text[self.pos] == ")":
                 self.pos += 1
                 return tuple(words)
+            if self.text[self.pos] in ";&|<>(":
+                raise ShellSyntaxError(f"line {self.line}: unexpected {self.text[self.pos]!r}")
             words.append(self._word())
 
     def _skip_blank(self, newlines: bool = False) -> None:
@@ -134,7 +138,7 @@ class Lexer:
             elif char == "`":
                 parts.append(self._backtick(False))
             else:
-                match = re.compile(r"[^ \t\n;&|<>()\\'\"$`]+").match(self.text, self.pos)
+                match = _PLAIN(self.text, self.pos)
                 assert match is not None
                 parts.append(Part("text", match.group()))
                 self.pos = match.end()
@@ -169,7 +173,7 @@ class Lexer:
             elif char == "`":
                 parts.append(self._backtick(True))
             else:
-                match = re.compile(r'[^"\\$`]+|\\').match(self.text, self.pos)
+                match = _QUOTED(self.text, self.pos)
                 assert match is not None
                 parts.append(Part("text", match.group(), True))
                 self._advance(match.end())

@@ -59,13 +59,18 @@ def _seq(state: State, words: list[str]) -> str | None:
     return "\n".join(str(number) for number in range(first, last + (1 if step > 0 else -1), step or 1)[:MAX_NUMBERS])
 
 
+def _basename(state: State, words: list[str]) -> str | None:
+    """Its word may have been left out: an empty variable without quotes is no word."""
+    return posixpath.basename(words[1]).removesuffix(words[2] if words[2:] else "") if words[1:] else None
+
+
 _OUTPUTS: dict[str, Callable[[State, list[str]], str | None]] = {
     "echo": lambda state, words: " ".join(word for word in words[1:] if word not in ("-n", "-e")),
     "pwd": lambda state, words: state.cwd or ".",
-    "dirname": lambda state, words: posixpath.dirname(words[-1]) or ".",
-    "basename": lambda state, words: posixpath.basename(words[1]).removesuffix(words[2] if len(words) > 2 else ""),
-    "realpath": lambda state, words: words[-1],
-    "readlink": lambda state, words: words[-1],
+    "dirname": lambda state, words: posixpath.dirname(words[-1]) or "." if words[1:] else None,
+    "basename": _basename,
+    "realpath": lambda state, words: words[-1] if words[1:] else None,
+    "readlink": lambda state, words: words[-1] if words[1:] else None,
     "seq": _seq,
 }
 

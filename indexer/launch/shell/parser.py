@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any
 
 from cgx.indexer.launch.shell.lexer import Lexer, ShellSyntaxError
@@ -28,6 +29,7 @@ REDIRECTS = frozenset({"<", ">", ">>", "<<", "<<-", "<<<", ">&", "<&", "&>", "&>
 ENDS = frozenset({"then", "fi", "elif", "else", "do", "done", "esac", "}"})
 
 
+@lru_cache(maxsize=256)  # one library of functions is sourced by many scripts; nodes cannot change
 def parse_shell(text: str) -> Node:
     """The tree of a script; raises :class:`ShellSyntaxError`."""
     parser = _Parser(Lexer(text).tokens())

@@ -271,14 +271,12 @@ STATIC_EDGES: tuple[EdgeKind, ...] = (
         "MOVED_TO",
         ("File", "Class", "Function"),
         ("File", "Class", "Function"),
-        "The same thing at a later commit, in another version.",
+        "The same thing at a later commit, in another version. The nodes say where it stood and stands.",
         (
             text("status", "'shifted', 'edited', 'moved', 'renamed', 'split', 'ambiguous'", True),
             text("evidence", "what says so", True),
             text("old_commit", "id of the Commit it was", True),
             text("new_commit", "id of the Commit it is", True),
-            text("old_anchor", "anchor at the old commit"),
-            text("new_anchor", "anchor at the new commit"),
         ),
     ),
 )
