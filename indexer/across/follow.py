@@ -12,7 +12,7 @@ from cgx.errors import UserError
 from cgx.indexer.across.lines import Alignment, Place, search
 from cgx.indexer.across.pairs import Pairing, contained, pair_units
 from cgx.indexer.across.units import FileUnits, Statement, Unit, read_units
-from cgx.model.anchors import Anchor
+from cgx.model.anchors import MODULE, Anchor
 
 STATUSES = ("unchanged", "shifted", "edited", "moved", "renamed", "split", "gone", "ambiguous")
 
@@ -122,6 +122,10 @@ class Follower:
             alignment = self._alignments[id(unit)] = Alignment(unit, new)
         why = pairing.why[id(unit)]
         place = alignment.place(index)
+        if place is not None and unit.kind == "module" and new.path != unit.path:
+            shared = self._imported_in_parts(anchor, unit, statement, place)
+            if shared:
+                return Answer(text, "ambiguous", candidates=shared, evidence=f"{why}; the file was split, and {len(shared)} parts have it")
         if place is not None and place.why == "edited in place" and not statement.head:
             taken = self._extracted(anchor, text, unit, index, new)
             if taken is not None:
@@ -132,6 +136,21 @@ class Follower:
             spots = [self._spot(anchor, statement, Place(new, new.statements[j], True, "")) for j in alignment.doubt[index]]
             return Answer(text, "ambiguous", candidates=spots, evidence=f"{len(spots)} equal statements are left in {new.symbol}")
         return self._elsewhere(anchor, text, unit, index, f"not in {new.symbol} any more")
+
+    def _imported_in_parts(self, anchor: Anchor, unit: Unit, statement: Statement, place: Place) -> list[str]:
+        """An import of a file that was split: the places of all parts that have it, where there are several."""
+        if statement.kind not in ("Import", "ImportFrom") or not place.same:
+            return []
+        parts = {new.path for old in self.old_file(unit.path).units.values() if (new := self.pairing.new.get(id(old))) is not None}
+        parts |= {path for path in self.added if path.endswith("/__init__.py") and {part.rpartition("/")[0] for part in parts} == {path.rpartition("/")[0]}}
+        spots = [
+            self._spot(anchor, statement, Place(module, other, True, ""))
+            for path in sorted(parts)
+            if (module := self.new_file(path).units.get(MODULE)) is not None
+            for other in module.statements
+            if other.exact == statement.exact
+        ]
+        return spots if len(spots) > 1 else []
 
     def _extracted(self, anchor: Anchor, text: str, unit: Unit, index: int, new: Unit) -> Answer | None:
         """The statement went, as it was, into a definition that is new: what stands in its place is only the call of that."""

@@ -48,8 +48,11 @@ def pair_units(old_files: dict[str, FileUnits], new_files: dict[str, FileUnits],
                 if id(old) not in pairing.new and new is not None and new.kind == old.kind and id(new) not in pairing.old_of:
                     pairing.join(old, new, why)
     _release_impostors(pairing, old_files, new_files)
+    copied = copied_files(old_files, new_files)
     lost = [unit for file in old_files.values() for unit in file.units.values() if id(unit) not in pairing.new and unit.kind != "module"]
-    free = [unit for file in new_files.values() for unit in file.units.values() if id(unit) not in pairing.old_of and unit.kind != "module"]
+    rest = [unit for file in new_files.values() for unit in file.units.values() if id(unit) not in pairing.old_of and unit.kind != "module"]
+    twins = {id(unit) for unit in rest if (origin := copied.get(unit.path)) and unit.symbol in old_files[origin].units}
+    free = [unit for unit in rest if id(unit) not in twins]
     everything = Index([unit for file in new_files.values() for unit in file.units.values()])
     by_name(pairing, lost, free)
     by_key(pairing, lost, free, "body", "equal body", renames, everything)
@@ -57,6 +60,7 @@ def pair_units(old_files: dict[str, FileUnits], new_files: dict[str, FileUnits],
     for kind in ("class", "function"):  # a class that goes on says more of its methods than their content does
         by_likeness(pairing, lost, free, kind, renames, everything)
         by_member(pairing, lost, free, old_files)
+    in_copies(pairing, lost, [unit for unit in rest if id(unit) in twins], copied, everything)
     return pairing
 
 
@@ -73,6 +77,34 @@ def alike_files(old_files: dict[str, FileUnits], new_files: dict[str, FileUnits]
             found[path] = scores[0][1]
             del fresh[scores[0][1]]
     return found
+
+
+def copied_files(old_files: dict[str, FileUnits], new_files: dict[str, FileUnits]) -> dict[str, str]:
+    """New files that are copies: new path -> the old one, which goes on and still has most of what the copy has of it."""
+    found: dict[str, str] = {}
+    for path, fresh in new_files.items():
+        if path in old_files:
+            continue
+        copy = {(unit.symbol, unit.body) for unit in fresh.units.values() if unit.kind != "module"}
+        for origin, old in old_files.items():
+            mine = copy & {(unit.symbol, unit.body) for unit in old.units.values()}
+            if origin not in new_files or len(mine) * 2 <= len(copy):
+                continue
+            kept = mine & {(unit.symbol, unit.body) for unit in new_files[origin].units.values()}
+            if len(kept) * 2 > len(mine):
+                found[path] = origin
+    return found
+
+
+def in_copies(pairing: Pairing, lost: list[Unit], twins: list[Unit], copied: dict[str, str], everything: Index) -> None:
+    """What is left in a copy of its file alone: it may have gone there, and it may have been deleted, or taken elsewhere."""
+    for old in lost:
+        if id(old) in pairing.new or id(old) in pairing.rivals:
+            continue
+        same = [unit for unit in twins if unit.symbol == old.symbol and unit.kind == old.kind and copied[unit.path] == old.path]
+        if same:
+            others = everything.holding(old) if old.kind == "function" and old.weight >= TRIVIAL else []
+            pairing.rivals[id(old)] = [*same, *(unit for unit in others if unit not in same)]
 
 
 def by_name(pairing: Pairing, lost: list[Unit], free: list[Unit]) -> None:
@@ -257,11 +289,12 @@ def by_likeness(pairing: Pairing, lost: list[Unit], free: list[Unit], kind: str,
     """Edited and moved or renamed at once: the most alike, where it is clearly the most alike."""
     scored: list[tuple[float, int, Unit, Unit]] = []
     mine, theirs = members(lost), members(free)
+    open_ = {id(unit) for unit in free}
     for order, old in enumerate(lost):
         if old.kind != kind or id(old) in pairing.new:
             continue
         for new in free if old.kind == "class" else everything.alike(old):
-            if id(new) in pairing.old_of or new.kind != old.kind:
+            if id(new) in pairing.old_of or id(new) not in open_ or new.kind != old.kind:
                 continue
             if old.kind == "class":
                 score = _class_likeness(old, new, mine[old.path, old.symbol], theirs[new.path, new.symbol])

@@ -93,7 +93,8 @@ def places(files: Files) -> dict[str, str]:
 
 
 def bare(files: Files) -> Files:
-    return {path: "\n".join(MARK.sub("", row) for row in text.splitlines()) + "\n" for path, text in files.items()}
+    """Without the markers; line ends stay."""
+    return {path: re.sub(r"[ \t]*#@\w+(?=\r?$)", "", text, flags=re.M) for path, text in files.items()}
 
 
 def definitions(text: str, kind: type = ast.FunctionDef) -> list[tuple[str, int, int]]:
@@ -117,7 +118,7 @@ def methods(text: str) -> list[tuple[str, str, int, int]]:
 def shift(files: Files, rng: random.Random) -> Files:
     path = rng.choice(sorted(files))
     rows = files[path].splitlines()
-    for _ in range(rng.randint(1, 5)):
+    for _ in range(rng.randint(1, 5) if rows else 0):
         at = rng.choice([i for i, row in enumerate(rows) if not row.strip() or row.startswith(("import", "class", "def"))])
         rows[at:at] = [f"NEW_{rng.randint(0, 9999)} = {rng.randint(0, 9999)}", "# a comment", ""]
     return {**files, path: "\n".join(rows) + "\n"} if parses("\n".join(rows)) else files
@@ -137,6 +138,8 @@ def rename_symbol(files: Files, rng: random.Random) -> Files:
     path = rng.choice(sorted(files))
     text = files[path]
     names = [name for name, _, _ in definitions(text)] + [name for name, _, _ in definitions(text, ast.ClassDef)]
+    if not names:
+        return files
     name = rng.choice(names)
     return {p: re.sub(rf"\b{name}\b", f"{name}_renamed", t) for p, t in files.items()}
 
@@ -224,6 +227,8 @@ def delete(files: Files, rng: random.Random) -> Files:
         _, first, last = rng.choice(definitions(files[path]))
         return {**files, path: "\n".join(rows[:first] + rows[last:]) + "\n"}
     simple = [i for i, row in enumerate(rows) if " = " in row and row.startswith("    ")]
+    if not simple:
+        return files
     del rows[rng.choice(simple)]
     text = "\n".join(rows) + "\n"
     return {**files, path: text} if parses(text) else files
@@ -253,6 +258,8 @@ def edit(files: Files, rng: random.Random) -> Files:
     path = rng.choice(sorted(files))
     rows = files[path].splitlines()
     simple = [i for i, row in enumerate(rows) if " = " in row and re.search(r"\d+", MARK.sub("", row))]
+    if not simple:
+        return files
     at = rng.choice(simple)
     mark = MARK.search(rows[at])
     body = MARK.sub("", rows[at])
@@ -287,14 +294,18 @@ REFACTORINGS: dict[str, Callable[[Files, random.Random], Files]] = {
 
 def histories(count: int, seed: int = 0) -> Iterator[tuple[str, Files, Files]]:
     """(what was done, before, after): each refactoring alone, then combinations of two and three."""
+    from more_refactorings import MORE
+
     rng = random.Random(seed)
-    names = sorted(REFACTORINGS)
+    all_of = {**REFACTORINGS, **MORE}
+    names = sorted(all_of)
     for number in range(count):
         before = project(rng.randint(0, 10**9))
-        chosen = [names[number % len(names)]] if number < len(names) * 3 else rng.sample(names, rng.choice((2, 3)))
+        chosen = [names[number % len(names)]] if number < len(names) * 2 else rng.sample(names, rng.choice((2, 3)))
         after = before
         for name in chosen:
-            after = REFACTORINGS[name](after, rng)
+            done = all_of[name](after, rng)
+            after = done if all(parses(text) for text in done.values()) else after
         yield " + ".join(chosen), before, after
 
 

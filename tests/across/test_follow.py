@@ -41,7 +41,7 @@ def judge(answer: Answer, truth: str | None) -> str:
 def test_scripted_refactorings() -> None:
     total: Counter[str] = Counter()
     wrong: list[str] = []
-    for done, before, after in histories(150):
+    for done, before, after in histories(110):
         old_places, new_places = places(before), places(after)
         marks = sorted(old_places)
         answers = follow_all(Memory(bare(before)), Memory(bare(after)), [old_places[mark] for mark in marks])
