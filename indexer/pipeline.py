@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from cgx.indexer.launch.tries import Memory
 from cgx.indexer.names.cache import FactsCache
 from cgx.indexer.names.program import Program, Session, link, without_gc
 from cgx.indexer.passes.commit_nodes import commit_delta, generator, reason_nodes
@@ -101,7 +102,8 @@ def write_graph(work: Work) -> None:
     assert work.program is not None
     count(work.program, work.tree, work.figures)
     commit = commit_delta(work.tree, work.versions, work.figures.on_commit())
-    offers = entry_point_delta(work.tree, work.session.lines)
+    lines = work.session.lines = work.session.lines or Memory()
+    offers = entry_point_delta(work.tree, lines)
     work.delta.extend([*commit.nodes, *offers.nodes], [*commit.edges, *offers.edges])
     _flush(work)
 

@@ -6,6 +6,7 @@ import gc
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from cgx.indexer.names.cache import FactsCache
 from cgx.indexer.names.calls import Linker
@@ -14,9 +15,11 @@ from cgx.indexer.names.harvest import Harvest, harvest
 from cgx.indexer.names.link import FileAnswers, Sites
 from cgx.indexer.names.modules import Modules
 from cgx.indexer.names.stdlib import StandardLibrary
-from cgx.indexer.launch.tries import Memory
 from cgx.indexer.source import Tree, source_roots
 from cgx.indexer.source.deep import run_deep
+
+if TYPE_CHECKING:
+    from cgx.indexer.launch.tries import Memory
 
 
 @contextmanager
@@ -49,7 +52,7 @@ class Session:
     def __init__(self, cache: FactsCache | None = None, keep: bool = False) -> None:
         self.cache = cache or FactsCache()
         self.standard = StandardLibrary(self.cache)
-        self.lines = Memory()
+        self.lines: Memory | None = None  # set by the pass that tries launch lines, which few commands run
         self._keep = keep
         self._recent: dict[str, FileFacts] = {}
 
