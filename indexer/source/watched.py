@@ -28,7 +28,7 @@ class Watched(Tree):
         return self.asked[key]
 
     def paths(self) -> list[str]:
-        return self.ask(_paths)  # type: ignore[no-any-return]
+        return self.ask(_paths)
 
     def exists(self, path: str) -> bool:
         return self.ask(_blob, path) is not None
@@ -51,10 +51,10 @@ class Watched(Tree):
         return bool(self.ask(_isdir, path))
 
     def listdir(self, path: str) -> list[str]:
-        return self.ask(_listdir, path)  # type: ignore[no-any-return]
+        return self.ask(_listdir, path)
 
     def matching(self, pattern: str) -> list[str]:
-        return self.ask(_matching, pattern)  # type: ignore[no-any-return]
+        return self.ask(_matching, pattern)
 
 
 def holds(asked: Mapping[tuple[Question, tuple[Any, ...]], Any], tree: Tree, known: Asked) -> bool:
