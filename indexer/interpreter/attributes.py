@@ -593,7 +593,20 @@ def _set_on_instance(interp: Interp, owner: Instance, name: str, value: Value, s
         finally:
             interp.leave_hook(owner, f"set {name}")
         return
-    plain_set(interp, owner, name, value, site)
+    plain_set(interp, owner, name, declared(owner, name, value), site)
+
+
+def declared(owner: Instance, name: str, value: Value) -> Value:
+    """An unknown value of a field that its class declares as a number is a number of that kind."""
+    if not isinstance(value, Unknown) or value.hint or not isinstance(owner.cls, ClassValue):
+        return value
+    for base in owner.cls.mro:
+        node = base.info.get("annotations", {}).get(name) if isinstance(base, ClassValue) else None
+        if node is not None:
+            if isinstance(node, ast.Name) and node.id in ("int", "float", "bool"):
+                return Unknown(value.name, value.reason, value.anchor, node.id, value.settle, value.guard)
+            break
+    return value
 
 
 def plain_set(interp: Interp, owner: Instance, name: str, value: Value, site: Site) -> None:

@@ -18,7 +18,10 @@ FLIPPED = {ast.Lt: ast.Gt, ast.LtE: ast.GtE, ast.Gt: ast.Lt, ast.GtE: ast.LtE, a
 
 
 def planned(interp: Interp, node: ast.While, frame: Frame) -> tuple[int, ast.If | None] | None:
-    """How many rounds the loop runs, asked before it does, and the ``if`` with the break that ends it."""
+    """How many rounds the loop runs, asked before it does, and the ``if`` with the break that ends it.
+
+    The counter may grow under an ``if`` (``if micro == 0: step += 1``): :func:`holds` asks whether that is taken each round.
+    """
     if not (isinstance(node.test, ast.Constant) and node.test.value):
         test, place = _inlined(interp, node.test, frame)
         rounds = _until(interp, node, test, place, frame, leaves=False, position=0)
@@ -33,7 +36,10 @@ def planned(interp: Interp, node: ast.While, frame: Frame) -> tuple[int, ast.If 
 
 
 def holds(interp: Interp, node: ast.While, frame: Frame, ending: ast.If | None) -> bool:
-    """Asked behind the loop: no other break may leave it."""
+    """Asked behind the loop: no other break may leave it, and a condition round the counter's growth holds in any round."""
+    for test in gates(node):
+        if interp.attempt(lambda test=test: interp.truth(interp.eval(test, frame))) is not True:
+            return False
     for owner in _leaving(node.body):
         if owner is ending:
             continue
@@ -42,6 +48,15 @@ def holds(interp: Interp, node: ast.While, frame: Frame, ending: ast.If | None) 
         if interp.truth(interp.attempt(partial(interp.eval, owner.test, frame))) is not False:
             return False
     return True
+
+
+def gates(node: ast.While) -> Iterator[ast.expr]:
+    """Conditions under which the counter of the loop's test grows."""
+    compared = node.test if isinstance(node.test, ast.Compare) else None
+    names = {ast.unparse(one) for one in (compared.left, *compared.comparators)} if compared is not None else set()
+    for statement in node.body:
+        if isinstance(statement, ast.If) and any(isinstance(one, ast.AugAssign) and ast.unparse(one.target) in names for one in statement.body):
+            yield statement.test
 
 
 def _named(test: ast.expr, before: list[ast.stmt]) -> ast.expr:
@@ -104,11 +119,12 @@ def _step(body: list[ast.stmt], counter: ast.expr) -> tuple[int, int] | None:
     for position, statement in enumerate(body):
         for one in ast.walk(statement):
             if isinstance(one, ast.Name | ast.Attribute) and isinstance(one.ctx, ast.Store) and ast.unparse(one) == name:
-                if found is not None or not isinstance(statement, ast.AugAssign) or not isinstance(statement.op, ast.Add):
+                grows = next((inner for inner in statement.body if one in ast.walk(inner)), None) if isinstance(statement, ast.If) else statement
+                if found is not None or not isinstance(grows, ast.AugAssign) or not isinstance(grows.op, ast.Add):
                     return None
-                if not isinstance(statement.value, ast.Constant) or type(statement.value.value) is not int:
+                if not isinstance(grows.value, ast.Constant) or type(grows.value.value) is not int:
                     return None
-                found = position, statement.value.value
+                found = position, grows.value.value
     return found
 
 

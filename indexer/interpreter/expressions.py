@@ -9,7 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from cgx.indexer.interpreter import operators
-from cgx.indexer.interpreter.blocks import note_period
+from cgx.indexer.interpreter.blocks import note_period, noted_period
 from cgx.indexer.interpreter.joins import join
 from cgx.indexer.interpreter.scopes import Frame, Scope, Site
 from cgx.indexer.interpreter.trace import BranchNode, LoopNode
@@ -165,7 +165,18 @@ def boolop(interp: Interp, node: ast.BoolOp, frame: Frame) -> Value:
     site = Site(node, frame)
     if first is None:
         return interp.unknown(site.text, "data", site, "bool")
-    return Unknown(site.text, first.reason, first.anchor, "bool", first.settle or ("--set", first.name), site.text)
+    guard = shorter_period(undecided) if stop else ""
+    return Unknown(site.text, first.reason, first.anchor, "bool", first.settle or ("--set", first.name), guard or site.text)
+
+
+def shorter_period(parts: list[Value]) -> str:
+    """``i % 50 == 0 or i % 100 == 0`` holds every 50; empty where the periods do not fit each other."""
+    periods = [noted_period(one) for one in parts]
+    if any(one is None for one in periods) or len({one[0] for one in periods if one is not None}) != 1:
+        return ""
+    found = min(periods, key=lambda one: one[1])  # type: ignore[index]
+    fits = all(one[1] % found[1] == 0 for one in periods)  # type: ignore[index]
+    return str(parts[periods.index(found)].guard) if fits else ""
 
 
 def _ranked(interp: Interp, ranked: list[ByRank], value: Value, stop: bool) -> Value:

@@ -364,6 +364,22 @@ def may_skip(interp: Interp, loop: LoopNode, changes: dict[Any, Change]) -> None
             interp.trail.write(change, (change.after[0], MAYBE))
 
 
+def number_kind(value: Value) -> str:
+    """int or float, where a value surely is such a number, whichever it is; else empty."""
+    if isinstance(value, Alternatives):
+        kinds = {number_kind(option) for _, option in value.options}
+        return "" if "" in kinds else "float" if "float" in kinds else "int"
+    if isinstance(value, Unknown):
+        return value.hint if value.hint in ("int", "float") else ""
+    return type(value).__name__ if type(value) in (int, float) else ""
+
+
+def plain_numbers(value: Value) -> list[int]:
+    """The numbers that are known among the alternatives."""
+    options = [option for _, option in value.options] if isinstance(value, Alternatives) else [value]
+    return [option for option in options if type(option) is int]
+
+
 def widen(interp: Interp, change: Change, loop: LoopNode) -> Value:
     """The value for any iteration of a slot that the body writes; MISSING where it needs none."""
     before, after = change.before, change.after
@@ -397,10 +413,17 @@ def widen(interp: Interp, change: Change, loop: LoopNode) -> Value:
         return MISSING if joined is before else joined
     numbers = (int, float, Dim, Unknown)
     if isinstance(before, numbers) and isinstance(after, numbers):
-        hint = "int" if isinstance(before, int) and not isinstance(after, float) else "float"
+        kinds = (number_kind(before), number_kind(after))
+        whole = isinstance(before, int) and not isinstance(after, float)
+        hint = "int" if whole or kinds == ("int", "int") else "float"
         if isinstance(before, int) and isinstance(after, int) and not isinstance(before, bool):
             loop.counters[name] = after - before
         return Unknown(name, "loop-carried", loop.anchor, hint)
+    if isinstance(before, Alternatives) and (kind := number_kind(before)) and number_kind(after):
+        grown = [b - a for a, b in zip(plain_numbers(before), plain_numbers(after))]
+        if kind == "int" and grown:
+            loop.counters[name] = grown[0]
+        return Unknown(name, "loop-carried", loop.anchor, kind)
     if counted_in_part(before, after):
         return Unknown(name, "loop-carried", loop.anchor, "int")
     if isinstance(before, TensorValue) and isinstance(after, TensorValue):

@@ -105,7 +105,15 @@ def _each_option(interp: Interp, value: Alternatives, function: Callable[[Value]
 
 
 def by_rank(results: list[Value]) -> Value:
-    return results[0] if all(same(results[0], other) for other in results) else ByRank(tuple(results))
+    """One value where it is the same on all ranks, or unknown on all of them for one reason."""
+    first = results[0]
+    if isinstance(first, Unknown) and all(isinstance(other, Unknown) and alike(first, other) for other in results):
+        return first
+    return first if all(same(first, other) for other in results) else ByRank(tuple(results))
+
+
+def alike(one: Unknown, other: Unknown) -> bool:
+    return (one.name, one.reason, one.anchor, one.hint) == (other.name, other.reason, other.anchor, other.hint)
 
 
 def several(*values: Value) -> bool:

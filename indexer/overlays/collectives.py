@@ -134,9 +134,9 @@ def issue(interp: Any, row: CollectiveRow, bound: dict[str, Value], site: Any, *
 
 
 def whole_world(interp: Any, group: Value, text: str) -> bool:
-    """No group is given, or one of all ranks."""
+    """No group is given, none is meant by what is given, or one of all ranks."""
     if group is None:
-        return not text
+        return not text or (purpose(text) is None and "None" in text)
     listed = items_of(group)
     return listed is not None and len(listed) == interp.world.size
 

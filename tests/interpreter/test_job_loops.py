@@ -7,6 +7,7 @@ from pathlib import Path
 from interpreted import called, calls, job, reasons
 
 from cgx.indexer.interpreter.trace import Event, LoopNode
+from cgx.indexer.passes.schedule import build
 
 MODEL = """
 import torch, torch.nn as nn
@@ -105,6 +106,8 @@ if not held:
     net(torch.randn(3, 4))
 """})
     assert len(called(trace)) == 2
+
+
 SOMETIMES = """
 import torch, torch.nn as nn
 from torch.utils.data import DataLoader, TensorDataset
@@ -133,3 +136,50 @@ def test_a_loop_given_up_for_its_cost_stands_once(tmp_path: Path) -> None:
     work = "for row in range(200):\n        for column in range(200):\n            total = row * column"
     trace = job(tmp_path, {"main.py": SOMETIMES.replace("EPOCHS", "20").replace("WORK", work)})
     assert [node.text for node in trace.root.children if isinstance(node, LoopNode)] == ["for epoch in range(20)"]
+
+
+def test_steps_that_a_helper_and_a_resumed_state_decide(tmp_path: Path) -> None:
+    """``x % 1`` is 0 whatever was loaded; ``a or b`` holds at the shorter period; the rare forward is not the step's."""
+    text = """
+import os, json, torch
+from dataclasses import dataclass
+@dataclass
+class State:
+    step: int
+    micro: int
+def every(state, count, micro=None):
+    test = state.step % count == 0
+    if micro is not None:
+        test = test and (state.micro == micro)
+    return test
+state, parts, steps = State(step=0, micro=0), 1, 1000
+# loaded
+net = torch.nn.Linear(4, 4).cuda()
+opt = torch.optim.SGD(net.parameters(), lr=0.1)
+while state.step < steps:
+    state.micro += 1
+    state.micro = state.micro % parts
+    if every(state, 100, micro=1 % parts):
+        net(torch.randn(1, 4, device="cuda")).sum().backward()
+    loss = net(torch.randn(2, 4, device="cuda")).sum()
+    loss.backward()
+    if state.micro == 0:
+        opt.step()
+        state.step += 1
+    if every(state, 10, micro=0):
+        print(loss.item())
+    if every(state, 50, micro=0) or every(state, 100, micro=0):
+        torch.save(net.state_dict(), "x.pt")
+"""
+    loaded = """
+if os.path.exists("state.json"):
+    held = json.load(open("state.json"))
+    state.step, state.micro = held["step"], held["micro"]
+"""
+    for folder, more, count in (("a", "", 1000), ("b", loaded, None)):
+        rows = build(job(tmp_path / folder, {"main.py": text.replace("# loaded", more)})).rows
+        phases = {row["name"]: row for row in rows["phases"]}
+        assert [phases[name]["kind"] for name in ("forward", "backward", "optimizer")] == ["repeated"] * 3
+        assert phases["logging"]["every"]["count"] == 10
+        assert phases["checkpoint"]["every"]["count"] == 50
+        assert [row["count"] for row in rows["loops"]] == [count]

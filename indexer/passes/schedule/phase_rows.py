@@ -155,7 +155,7 @@ def make_row(run: Run, name: str, found: list[Spot]) -> dict[str, Any] | None:
         return None
     if name == "forward" and run.step.kind == "training":  # what is learned from, not a frozen part's preparation
         lead = [one for one in lead if any(one is other for other in run.step.forwards)] or lead
-    lead = with_backward(run, steady(lead)) if name == "forward" else steady(lead)
+    lead = with_backward(run, oftenest(run, steady(lead))) if name == "forward" else steady(lead)
     spot = least_repeated(run, lead) if name == "backward" else in_the_step(run, lead) if name == "data" else lead[0]
     if name == "logging" and frequency_of(spot, run.step).get("per") == "epoch":
         spot = first_read(run, found) or spot
@@ -193,7 +193,13 @@ def worth_a_phase(name: str, found: list[Spot]) -> bool:
 
 def least_repeated(run: Run, lead: list[Spot]) -> Spot:
     """The backward of the model itself, beside those of parts that are gone through chunk by chunk."""
-    return min(lead, key=lambda spot: (repeat_in_step(spot, run.step) or 0, spot.order))
+    return min(lead, key=lambda spot: (frequency_of(spot, run.step).get("every", 1) or 10**9, repeat_in_step(spot, run.step) or 0, spot.order))
+
+
+def oftenest(run: Run, lead: list[Spot]) -> list[Spot]:
+    """Those that run in every step, beside what does so in periods."""
+    rates = [frequency_of(spot, run.step).get("every", 1) or 10**9 for spot in lead]
+    return [spot for spot, rate in zip(lead, rates) if rate == min(rates)]
 
 
 def in_the_step(run: Run, lead: list[Spot]) -> Spot:
