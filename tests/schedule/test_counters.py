@@ -36,7 +36,8 @@ class Values:
         ("while n < last:\n step()\n n += 3", 4),
         ("while last > n:\n n += 1", 10),
         ("while n < last:\n step()\n n += 1\n n = other()", None),
-        ("while n < last:\n step()\n if a: n += 1", None),
+        ("while n < last:\n step()\n if a: n += 1", 10),
+        ("while n < last:\n step()\n if a: n += 1\n else: n += 2", None),
         ("while True:\n step()", None),
         ("while True:\n end = n == last\n if end:\n  break\n n += 2", 6),
         ("while True:\n if n == last:\n  break\n n += 3", None),
@@ -55,3 +56,9 @@ def test_another_break(a: int, holds: bool) -> None:
     values = Values(n=0, last=10, a=a)
     found = counters.planned(values, loop, FRAME)
     assert found is not None and counters.holds(values, loop, FRAME, found[1]) is holds
+
+
+@pytest.mark.parametrize(("a", "holds"), [(1, True), (0, False)])
+def test_growth_under_a_condition_that_each_round_takes(a: int, holds: bool) -> None:
+    loop = ast.parse("while n < last:\n step()\n if a: n += 1").body[0]
+    assert counters.holds(Values(n=0, last=10, a=a), loop, FRAME, None) is holds
