@@ -69,6 +69,6 @@ def rest_of(interp: Any, node: ast.If, test: Value, leaves_true: bool, frame: Fr
     if interp.forward_depth or interp.constructing_stack:
         return None
     text = frame.code.text(node.test)
-    period = interp.period(node.test, frame) or noted_period(test)
+    period = interp.period(node.test, frame) or noted_period(test) or interp.period_behind(test)
     fits = holds_in_period(node.test) is not leaves_true
     return BranchNode(frame.anchor(node.test), negated(text) if leaves_true else text, period=period if fits else None)

@@ -57,9 +57,8 @@ class Guards:
 
     def period_behind(self: Any, test: Value) -> tuple[str, Any] | None:
         """The period of a condition that alternatives differ by: a function that returns True once a period."""
-        for text, option in test.options if isinstance(test, Alternatives) else ():
-            truth = self.truth(option)
-            found = self.period_conditions.get(text if truth else negated(text)) if truth is not None else None
+        for text, _ in test.options if isinstance(test, Alternatives) else ():
+            found = self.period_conditions.get(text) or self.period_conditions.get(negated(text))
             if found is not None:
                 return found  # type: ignore[no-any-return]
         return None

@@ -44,6 +44,7 @@ Signal = str | None
 MAX_UNROLL = 4096  # iterations of a known loop that are evaluated one by one
 MAX_WHILE = 512  # iterations of a while loop with a decided test
 MAX_JOB_UNROLL = 8  # iterations of a job loop that works on the device, evaluated one by one, over a literal
+MAX_WHILE_STEPS = 400_000  # in a while loop whose test is decided each time: a queue of modules that are set up one by one
 FEW = 16  # iterations of a loop whose inner loops answer for what it costs
 MAX_JOB_STEPS = 30_000  # statements in one outermost loop of the job that are evaluated per index
 # Rounds of widening by how many summarised loops stand round a loop: the work grows with their product. A loop deep inside
@@ -471,7 +472,7 @@ def exec_while(interp: Interp, node: ast.While, frame: Frame) -> Signal:
                 interp.trail.commit()
                 raise
             heavy = not interp.in_model and signal not in (BREAK, RETURN) and (
-                works(loop.children) or interp.summarised > summarised or interp.steps - steps > MAX_JOB_STEPS
+                works(loop.children) or interp.summarised > summarised or interp.steps - steps > MAX_WHILE_STEPS
             )
             if truth is None or heavy or (frame.early_exit and signal not in (BREAK, RETURN)):
                 interp.trail.rollback()

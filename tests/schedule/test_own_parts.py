@@ -123,6 +123,10 @@ class Saver:
         if step % self.every == 0:
             return True
         return False
+    def save(self, step, last):
+        if not self.due(step, last):
+            return
+        torch.save(net.state_dict(), "net.pt")
 def loss_of(x):
     out = net(x)
     if out.requires_grad:
@@ -132,8 +136,7 @@ saver, opt = Saver(), torch.optim.SGD(net.parameters(), lr=0.1)
 for step in range(1000):
     loss_of(torch.zeros(2, 4, device="cuda"))
     opt.step()
-    if saver.due(step, step == 999):
-        torch.save(net.state_dict(), "net.pt")
+    saver.save(step, step == 999)
     if step % 100 == 0:
         with torch.no_grad():
             loss_of(torch.zeros(2, 4, device="cuda"))
