@@ -12,6 +12,7 @@ from cgx.indexer.interpreter.values import (
     Device,
     DType,
     Opaque,
+    Sequence,
     TensorValue,
     Unknown,
     Value,
@@ -95,13 +96,21 @@ def join(one: Value, other: Value, condition: str, anchor: Anchor | None = None,
             if index is not None:
                 options[index] = (options[index][0], join_tensors(options[index][1], value))
                 continue
-        if not any(same(value, seen) for _, seen in options):
+        if not any(same(value, seen) or one_loader(value, seen) for _, seen in options):
             options.append((text, value))
     if len(options) == 1:
         return options[0][1]
     if len(options) > MAX_OPTIONS:
         return Unknown(name, "undecided-branch", anchor, guard=condition)
     return Alternatives(tuple(options), anchor)
+
+
+def one_loader(one: Value, other: Value) -> bool:
+    """Iterators of one loader: whichever gives the next batch."""
+    if not (isinstance(one, Sequence) and isinstance(other, Sequence) and one.qname == other.qname):
+        return False
+    loader = one.attrs.get("loader")
+    return loader is not None and loader is other.attrs.get("loader")
 
 
 def parts(value: Value, condition: str) -> tuple[tuple[str, Value], ...]:

@@ -204,6 +204,7 @@ ENTRIES: dict[str, Any] = {
     f"{_F}.fully_shard": fully_shard,
     "torch.distributed._composable.fsdp.fully_shard": fully_shard,
     "torch.distributed._composable.fully_shard": fully_shard,
+    "torch.distributed._composable.fsdp.fully_shard.fully_shard": fully_shard,
     f"{_F}._fully_shard.fully_shard": fully_shard,
     POLICY: policy("param_dtype reduce_dtype output_dtype cast_forward_inputs"),
     "torch.distributed._composable.fsdp.MixedPrecisionPolicy": policy(

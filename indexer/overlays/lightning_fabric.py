@@ -20,17 +20,17 @@ from cgx.indexer.interpreter.values import (
     ModuleInstance,
     Native,
     Opaque,
-    TensorValue,
     Value,
 )
 from cgx.indexer.launch.plan import MAX_RANKS
+from cgx.indexer.overlays import accelerate, autograd, fsdp, lightning_loops, lightning_strategies
 from cgx.indexer.overlays.accelerate import collective, load, log
 from cgx.indexer.overlays.accelerate_state import by_rank
-from cgx.indexer.overlays.arguments import bind, flag, plain
+from cgx.indexer.overlays.arguments import argument_text, bind, flag, plain
 from cgx.indexer.overlays.data_loader import LOADER
 from cgx.indexer.overlays.lifecycle import ddp, moved_batch
 from cgx.indexer.overlays.processes import set_world
-from cgx.indexer.overlays.transfer import move_module
+from cgx.indexer.overlays.transfer import module_tensors, move_module
 from cgx.indexer.overlays.wrappers import inner
 
 AUTHOR = "overlays.lightning_fabric"
@@ -87,7 +87,7 @@ def chosen(interp: Any, given: Value, site: Any) -> Value:
     return Opaque(f"lightning.fabric.strategies.{tail}", {"name": name}, site.anchor)
 
 
-NAMES = {"ddp": "DDPStrategy", "fsdp": "FSDPStrategy", "deepspeed": "DeepSpeedStrategy", "single": "SingleDeviceStrategy", "dp": "DataParallelStrategy"}
+NAMES = {"model_parallel": "ModelParallelStrategy", "ddp": "DDPStrategy", "fsdp": "FSDPStrategy", "deepspeed": "DeepSpeedStrategy", "single": "SingleDeviceStrategy", "dp": "DataParallelStrategy"}
 
 
 def first(value: Value) -> Value:
@@ -116,39 +116,55 @@ def setup(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -
 
 
 def set_up(interp: Any, fabric: Opaque, module: Value, move: bool | None, site: Any) -> Value:
-    target = inner(module)
+    """A true precision converts first; ``strategy.module_to_device`` moves (not for shards), ``strategy.setup_module`` wraps."""
+    target, kind = inner(module), kind_of(fabric)
     if isinstance(target, ModuleInstance):
-        if move or not is_sharded(fabric):
-            move_module(interp, target, fabric.attrs["cgx.device"], fabric.attrs["cgx.dtype"], False, site)
+        goes = move and kind not in ("FSDP", "ModelParallel")
+        what = argument_text(site, 0, "module") or "model"
+        if goes or fabric.attrs["cgx.dtype"]:
+            move_module(interp, target, fabric.attrs["cgx.device"] if goes else None, fabric.attrs["cgx.dtype"], False, site, what=what)
         interp.trail.append(target.wrappers, ("_FabricModule", site.anchor))
-        kind = fabric.attrs["cgx.autocast"]
-        if kind:
-            interp.trail.set_item(target.attrs, "__cgx_autocast__", kind)
-    if is_sharded(fabric):
-        from cgx.indexer.overlays import fsdp
-
-        wrap = fsdp.ENTRIES.get("torch.distributed.fsdp.FullyShardedDataParallel")
-        if wrap is not None and interp.world.size != 1:
-            return wrap(interp, site, [module], {})
+        if fabric.attrs["cgx.autocast"]:
+            interp.trail.set_item(target.attrs, "__cgx_autocast__", fabric.attrs["cgx.autocast"])
+    if fabric.attrs["cgx.device"] == "cpu":
+        return ddp(interp, module, site, AUTHOR)
+    options = lightning_strategies.options_of(fabric.attrs["strategy"])
+    if kind in ("FSDP", "ModelParallel", "DeepSpeed") and isinstance(target, ModuleInstance):
+        for tensor in module_tensors(target):
+            if tensor.device == "meta":  # filled on the device as it is sharded
+                interp.trail.set(tensor, "device", "cuda")
+    if kind == "FSDP":
+        dtype = fabric.attrs["cgx.autocast"] or fabric.attrs["cgx.dtype"]
+        if options.get("mixed_precision") is None and dtype is not None:
+            each: dict[str, Value] = {f"{name}_dtype": DType(dtype) for name in ("param", "reduce", "buffer")}
+            options["mixed_precision"] = Opaque(fsdp.POLICY, each, site.anchor)
+        return module if interp.world.size == 1 else lightning_strategies.shard(interp, module, options, site)
+    if kind == "ModelParallel" and options.get("parallelize_fn") is not None:
+        found = interp.call(options["parallelize_fn"], [module, lightning_strategies.mesh(interp, fabric, site)], {}, site)
+        return found if isinstance(inner(found), ModuleInstance) else module
+    if kind == "DeepSpeed":
+        lightning_strategies.by_deepspeed(interp, fabric, module, site)
         return module
     return ddp(interp, module, site, AUTHOR)
 
 
-def is_sharded(fabric: Opaque) -> bool:
+def kind_of(fabric: Opaque) -> str:
+    """The strategy: DDP, FSDP, DeepSpeed, ModelParallel, SingleDevice."""
     strategy = fabric.attrs.get("strategy")
-    return isinstance(strategy, Opaque) and strategy.qname.endswith("FSDPStrategy")
+    return strategy.qname.rpartition(".")[2].removesuffix("Strategy") if isinstance(strategy, Opaque) else ""
 
 
 def setup_loaders(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
     """The same loaders, sharded among the processes, whose batches arrive on the device (non-blocking, as Lightning moves them)."""
-    found = [setup_loader(interp, args[0], one, flag(kwargs.get("move_to_device"), True)) for one in args[1:]]
+    move, share = flag(kwargs.get("move_to_device"), True), flag(kwargs.get("use_distributed_sampler"), True)
+    found = [setup_loader(interp, args[0], one if share is False else lightning_loops.shared(interp, None, one), move) for one in args[1:]]
     return found[0] if len(found) == 1 else ListValue(found)
 
 
 def setup_loader(interp: Any, fabric: Opaque, loader: Value, move: bool | None) -> Value:
     if isinstance(loader, Opaque) and loader.qname == LOADER:
         target = {"cgx.to_device": ("cuda", True)} if move and fabric.attrs["cgx.device"] == "cuda" else {}
-        return Opaque(LOADER, {**loader.attrs, **target, "cgx.shards": interp.world.size}, loader.anchor, loader.name)
+        return Opaque(LOADER, {**loader.attrs, **target}, loader.anchor, loader.name)
     return loader
 
 
@@ -166,9 +182,14 @@ def backward(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]
 
 
 def clip(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    """By torch's functions over the optimizer's parameters (``error_if_nonfinite=True`` looks at the norm), by the module where it is FSDP."""
     bound = bind("self module optimizer clip_val max_norm norm_type error_if_nonfinite", args, kwargs)
-    interp.event("compute", site, author=AUTHOR, key="grad_clip", value=plain(bound.get("max_norm", bound.get("clip_val"))))
-    return TensorValue((), "float32", args[0].attrs["cgx.device"])
+    module, limit = bound.get("module"), bound.get("max_norm")
+    if limit is None:
+        return autograd.clip_grad_value(interp, site, [module, bound.get("clip_val")], {})
+    if kind_of(args[0]) == "FSDP" and interp.world.size != 1:
+        return fsdp.clip_grad_norm(interp, site, [module, limit], {})
+    return autograd.clip_grad_norm(interp, site, [module, limit], {"error_if_nonfinite": bound.get("error_if_nonfinite", True)})
 
 
 def no_backward_sync(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
@@ -184,20 +205,54 @@ def region(qname: str) -> Handler:
         kind = args[0].attrs.get("cgx.autocast")
         if qname == "autocast":
             return Opaque("torch.amp.autocast", {"dtype": DType(kind), "enabled": True} if kind else {"enabled": False}, site.anchor)
+        if qname in ("init_module", "init_tensor", "sharded_model") and args[0].attrs["cgx.device"] == "cuda":
+            return initial(args[0], flag(kwargs.get("empty_init", args[1] if len(args) > 1 else None)), site)
         return Opaque("contextlib.nullcontext", {"enter_result": None}, site.anchor)
 
     return make
 
 
-def printed(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
+def initial(fabric: Opaque, empty: bool | None, site: Any) -> Value:
+    """``init_module(empty_init)``: made on the device; where shards follow on the host, or on meta if nothing need be filled."""
+    if kind_of(fabric) in ("FSDP", "ModelParallel", "DeepSpeed"):
+        return Device("meta") if empty else Opaque("contextlib.nullcontext", {"enter_result": None}, site.anchor)
+    return fabric.attrs["device"]
+
+
+def on_rank_0(interp: Any, site: Any, text: str, handler: Handler, args: list[Value]) -> Value:
     if len(interp.world.ranks) == 1:
-        return log(interp, site, args, kwargs)
-    with interp.inside(BranchNode(site.anchor, "fabric.local_rank == 0", ranks=(0,))):
-        return log(interp, site, args, kwargs)
+        return handler(interp, site, args, {})
+    with interp.inside(BranchNode(site.anchor, text, ranks=(0,))):
+        return handler(interp, site, args, {})
+
+
+def printed(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    return on_rank_0(interp, site, "fabric.local_rank == 0", log, args)
+
+
+def logged(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    """Loggers write on rank 0 only, and read each tensor there; without a logger nothing is read."""
+    loggers = args[0].attrs.get("loggers")
+    if loggers is None or (isinstance(loggers, ListValue) and not loggers.items and not loggers.open):
+        return None
+    return on_rank_0(interp, site, "rank_zero_only", log, [*args, *kwargs.values()])
 
 
 def save(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
-    interp.event("checkpoint", site, author=AUTHOR, what=site.text, action="save")
+    """Rank 0 writes (of a sharded model every rank its shards, unless one full state is asked for); then a barrier."""
+    kind = kind_of(args[0])
+    options = lightning_strategies.options_of(args[0].attrs["strategy"])
+    whole = kind == "FSDP" and options.get("state_dict_type", "sharded") == "full"
+    shards = interp.world.size != 1 and kind in ("FSDP", "ModelParallel", "DeepSpeed")
+    if whole and shards:
+        interp.event("collective", site, author=AUTHOR, collective="all_gather", issued_by="call", blocking=True, parallelism="data",
+                     phase="checkpoint", what="full state")  # fmt: skip
+    if shards and not whole:
+        accelerate.save(interp, site, args, kwargs)
+    else:
+        on_rank_0(interp, site, "fabric.is_global_zero", accelerate.save, args)
+    if interp.world.size != 1:
+        interp.event("collective", site, author=AUTHOR, collective="barrier", issued_by="call", blocking=True, parallelism="data", phase="checkpoint")
     return None
 
 
@@ -209,11 +264,11 @@ def same(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) ->
     return args[1] if len(args) > 1 else None
 
 
-def made(qname: str, base: str) -> Handler:
+def made(qname: str, base: str, names: str = "") -> Handler:
     """An object that only remembers its options."""
 
     def construct(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
-        return Opaque(qname, {**kwargs, "cgx.kind": base}, site.anchor)
+        return Opaque(qname, {**bind(names, args, kwargs), "cgx.kind": base}, site.anchor)
 
     return construct
 
@@ -246,8 +301,8 @@ METHODS: dict[str, Handler] = {
     "all_reduce": collective("all_reduce"),
     "broadcast": collective("broadcast"),
     "barrier": collective("barrier"),
-    "log": log,
-    "log_dict": log,
+    "log": logged,
+    "log_dict": logged,
     "print": printed,
     "save": save,
     "load": load,
@@ -267,7 +322,9 @@ ENTRIES: dict[str, Handler] = {
 BASES: dict[str, tuple[str, ...]] = {}
 for _name in ("FSDPStrategy", "DDPStrategy", "DeepSpeedStrategy", "ModelParallelStrategy", "SingleDeviceStrategy", "DataParallelStrategy", "SingleDeviceXLAStrategy"):
     BASES[f"lightning.fabric.strategies.{_name}"] = (STRATEGY,)
-    ENTRIES[f"lightning.fabric.strategies.{_name}"] = made(f"lightning.fabric.strategies.{_name}", STRATEGY)
+    ENTRIES[f"lightning.fabric.strategies.{_name}"] = made(
+        f"lightning.fabric.strategies.{_name}", STRATEGY, "parallelize_fn data_parallel_size tensor_parallel_size" if _name == "ModelParallelStrategy" else ""
+    )
 for _name in ("TensorBoardLogger", "CSVLogger"):
     BASES[f"lightning.fabric.loggers.{_name}"] = (LOGGER,)
     ENTRIES[f"lightning.fabric.loggers.{_name}"] = made(f"lightning.fabric.loggers.{_name}", LOGGER)

@@ -296,13 +296,13 @@ def loaders(interp: Any, trainer: Opaque, model: Value, given: Value, datamodule
     return shared(interp, trainer, given)
 
 
-def shared(interp: Any, trainer: Opaque, value: Value) -> Value:
+def shared(interp: Any, trainer: Opaque | None, value: Value) -> Value:
     """``use_distributed_sampler``: a loader without a distributed sampler of its own gets one."""
     if isinstance(value, ListValue):
         return ListValue([shared(interp, trainer, one) for one in value.items], open=value.open)
     if isinstance(value, DictValue):
         return DictValue({key: shared(interp, trainer, one) for key, one in value.items.items()}, open=value.open)
-    if interp.world.size == 1 or flag(trainer.attrs["use_distributed_sampler"], True) is False:
+    if interp.world.size == 1 or (trainer is not None and flag(trainer.attrs["use_distributed_sampler"], True) is False):
         return value
     if not isinstance(value, Opaque) or value.qname != LOADER or value.attrs.get("batch_sampler") is not None:
         return value

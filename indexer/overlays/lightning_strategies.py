@@ -79,7 +79,7 @@ def classes_of(value: Value) -> str:
 def by_deepspeed(interp: Any, trainer: Opaque, model: Value, site: Any) -> None:
     """The engine: the stage is in the strategy's name or options, or in its configuration."""
     options = options_of(trainer.attrs["strategy"])
-    name = trainer.attrs["strategy"] if isinstance(trainer.attrs["strategy"], str) else ""
+    name = trainer.attrs["strategy"] if isinstance(trainer.attrs["strategy"], str) else str(options.get("name", ""))
     given = options.get("config")
     table = deepspeed_config.as_data(given) if isinstance(given, DictValue) else {}
     stage = options.get("stage", next((int(char) for char in name if char.isdigit()), 2))

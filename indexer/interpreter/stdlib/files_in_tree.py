@@ -34,6 +34,10 @@ def locate(interp: Any, text: str) -> str | None:
 
 
 def is_folder(interp: Any, text: str) -> bool:
+    """Of the source, or of files that the user gave."""
+    names = [path for path in (text, *candidates(interp, text)) if path]
+    if any(str(name).startswith(path.rstrip("/") + "/") for name in files_given(interp) for path in names):
+        return True
     return any(path == "." or interp.tree.isdir(path) for path in candidates(interp, text))
 
 
