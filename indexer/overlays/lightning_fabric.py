@@ -23,7 +23,7 @@ from cgx.indexer.interpreter.values import (
     Value,
 )
 from cgx.indexer.launch.plan import MAX_RANKS
-from cgx.indexer.overlays import accelerate, autograd, fsdp, lightning_loops, lightning_strategies
+from cgx.indexer.overlays import autograd, fsdp, lightning_loops, lightning_strategies
 from cgx.indexer.overlays.accelerate import collective, load, log
 from cgx.indexer.overlays.accelerate_state import by_rank
 from cgx.indexer.overlays.arguments import argument_text, bind, flag, plain
@@ -238,6 +238,13 @@ def logged(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) 
     return on_rank_0(interp, site, "rank_zero_only", log, [*args, *kwargs.values()])
 
 
+def written(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    interp.event("checkpoint", site, author=AUTHOR, what=site.text, action="save")
+    interp.event("copy", site, author=AUTHOR, direction="D2H", what=site.text, source="pageable", non_blocking=False, blocks_host=True,
+                 sync_kind="other", carrier="checkpoint")  # fmt: skip
+    return None
+
+
 def save(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
     """Rank 0 writes (of a sharded model every rank its shards, unless one full state is asked for); then a barrier."""
     kind = kind_of(args[0])
@@ -248,9 +255,9 @@ def save(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) ->
         interp.event("collective", site, author=AUTHOR, collective="all_gather", issued_by="call", blocking=True, parallelism="data",
                      phase="checkpoint", what="full state")  # fmt: skip
     if shards and not whole:
-        accelerate.save(interp, site, args, kwargs)
+        written(interp, site, args, kwargs)
     else:
-        on_rank_0(interp, site, "fabric.is_global_zero", accelerate.save, args)
+        on_rank_0(interp, site, "fabric.is_global_zero", written, args)
     if interp.world.size != 1:
         interp.event("collective", site, author=AUTHOR, collective="barrier", issued_by="call", blocking=True, parallelism="data", phase="checkpoint")
     return None
