@@ -224,7 +224,7 @@ def _super(interp: Interp, owner: Super, name: str, site: Site) -> Value:
         name = "_call_impl"  # what nn.Module.__call__ is; its own name would hide that a class overrides it
         home, found, outside = find_in_mro(cls, name, owner.cls)
     if found is not MISSING and home is not None:
-        if isinstance(outside, External) and name not in ("__init__",):
+        if isinstance(outside, External) and (name != "__init__" or interp.has_handler(outside.qname, name)):
             value = interp.external_member(outside, name, instance, site)
             if value is not MISSING:
                 return value

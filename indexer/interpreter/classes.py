@@ -14,7 +14,9 @@ from cgx.indexer.interpreter.values import (
     MISSING,
     ClassMethod,
     ClassValue,
+    DictValue,
     External,
+    FunctionValue,
     Instance,
     ModuleInstance,
     Native,
@@ -68,6 +70,7 @@ def make_class(interp: Interp, node: ast.ClassDef, frame: Frame) -> Value:
     cls.info["frame"] = inner
     _flavour(interp, cls, Site(node, frame))
     made: Value = cls
+    _metaclass_init(interp, cls, bases, scope, Site(node, frame))
     for parent in cls.mro[1:]:
         hook = parent.namespace.get("__init_subclass__") if isinstance(parent, ClassValue) else None
         if hook is not None:
@@ -79,11 +82,22 @@ def make_class(interp: Interp, node: ast.ClassDef, frame: Frame) -> Value:
     return made
 
 
+def _metaclass_init(interp: Interp, cls: ClassValue, bases: list[Value], scope: Scope, site: Site) -> None:
+    """``__init__`` of the metaclass of the source, which every class of that kind goes through when it is made."""
+    meta = next((one.metaclass for one in cls.mro if isinstance(one, ClassValue) and isinstance(one.metaclass, ClassValue)), None)
+    init = meta.lookup("__init__") if meta is not None else MISSING
+    if isinstance(init, FunctionValue):
+        interp.attempt(lambda: interp.call(init, [cls, cls.name, tuple(bases), DictValue(dict(scope.vars))], {}, site))
+
+
 def behind(interp: Interp, bases: list[Value]) -> list[Value]:
-    """``torch.nn.Module`` as a base of its own, where a modelled class outside derives from it (Lightning's, a library's models)."""
+    """``torch.nn.Module`` as a base of its own, where a modelled class outside derives from it (Lightning's, a library's models).
+
+    Not behind wrappers such as DDP: what they are is the object that a table makes of them, and it hands calls on.
+    """
     if any(isinstance(base, ClassValue) and base.derives(MODULE) for base in bases):
         return []
-    outside = [base for base in bases if isinstance(base, External) and base.qname != MODULE]
+    outside = [base for base in bases if isinstance(base, External) and base.qname != MODULE and not interp.has_handler(base.qname, "__call__")]
     found = interp.native_class(MODULE) if any(MODULE in interp.lineage(base.qname) for base in outside) else None
     return [found] if found is not None else []
 

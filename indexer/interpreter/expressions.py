@@ -18,6 +18,7 @@ from cgx.indexer.interpreter.values import (
     MISSING,
     ByRank,
     DictValue,
+    External,
     ListValue,
     LoopContext,
     Sequence,
@@ -70,9 +71,12 @@ def call(interp: Interp, node: ast.Call, frame: Frame) -> Value:
     spread: Unknown | None = None
     for arg in node.args:
         if isinstance(arg, ast.Starred):
-            items = interp.iterate(interp.eval(arg.value, frame), site)
+            held = interp.eval(arg.value, frame)
+            items = interp.iterate(held, site)
             if isinstance(items, list):
                 args.extend(items)
+            elif len(node.args) == 1 and func == External("zip") and (columns := transposed(held)) is not None:
+                return columns
             else:
                 spread = interp.unknown(frame.code.text(arg), "unsupported", site)
         else:
@@ -93,6 +97,27 @@ def call(interp: Interp, node: ast.Call, frame: Frame) -> Value:
     if spread is not None:
         kwargs["*"] = spread
     return interp.call(func, args, kwargs, site)
+
+
+def transposed(rows: Value) -> Value:
+    """``zip(*rows)`` for rows of known width of which there may be more than are listed: a column for each place. None for others."""
+    if isinstance(rows, Sequence):
+        width = row_width(rows.element)
+        return None if width is None else ListValue([Sequence(rows_at(rows.element, place), rows.length, "tuple") for place in range(width)])
+    if not isinstance(rows, ListValue) or not rows.items:
+        return None
+    widths = {row_width(row) for row in rows.items}
+    if len(widths) != 1 or None in widths:
+        return None
+    return ListValue([ListValue([rows_at(row, place) for row in rows.items], open=rows.open) for place in range(widths.pop() or 0)])
+
+
+def row_width(row: Value) -> int | None:
+    return len(row) if isinstance(row, tuple) else len(row.items) if isinstance(row, ListValue) and not row.open else None
+
+
+def rows_at(row: Value, place: int) -> Value:
+    return row[place] if isinstance(row, tuple) else row.items[place]
 
 
 class FrameFunction:

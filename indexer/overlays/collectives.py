@@ -135,8 +135,10 @@ def issue(interp: Any, row: CollectiveRow, bound: dict[str, Value], site: Any, *
 
 def whole_world(interp: Any, group: Value, text: str) -> bool:
     """No group is given, none is meant by what is given, or one of all ranks."""
+    if isinstance(group, Opaque) and group.attrs.get("cgx.default") is True:
+        return True
     if group is None:
-        return not text or (purpose(text) is None and "None" in text)
+        return not text or (purpose(text) is None and ("None" in text or text in ("group", "process_group", "pg")))
     listed = items_of(group)
     return listed is not None and len(listed) == interp.world.size
 

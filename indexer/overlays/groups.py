@@ -144,6 +144,11 @@ def global_ranks(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Va
     return ListValue(list(range(interp.world.size))) if isinstance(interp.world.size, int) else ListValue(open=True)
 
 
+def whole(interp: Any, *_: Any) -> Value:
+    """The group of all ranks, as an object."""
+    return Opaque(GROUP, {"size": interp.world.size, "cgx.default": True})
+
+
 def store(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
     return Opaque("torch.distributed.Store", {}, site.anchor)
 
@@ -161,6 +166,7 @@ ENTRIES: dict[str, Any] = {
     f"{_D}.get_backend": get_backend,
     f"{_D}.new_group": new_group,
     f"{_D}.get_process_group_ranks": global_ranks,
+    f"{_D}.distributed_c10d._get_default_group": whole,
     f"{_D}.TCPStore": store,
     f"{_D}.FileStore": store,
     f"{GROUP}.size": group_size,
@@ -177,6 +183,9 @@ for _name in (
 ):
     ENTRIES[f"{_D}.distributed_c10d.{_name}"] = ENTRIES[f"{_D}.{_name}"]
 MAKERS: dict[str, Any] = {
+    f"{_D}.group.WORLD": whole,
+    f"{_D}.GroupMember.WORLD": whole,
+    **{f"{_D}.Backend.{name}": (lambda interp, name=name: name.lower()) for name in ("NCCL", "GLOO", "MPI", "UCC", "XCCL")},
     f"{_D}.Backend.default_device_backend_map": lambda interp: DictValue(
         {"cpu": "gloo", "cuda": "nccl", "xpu": "xccl", "mps": "gloo"}
     ),

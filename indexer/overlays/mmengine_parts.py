@@ -194,5 +194,7 @@ def preprocess(interp: Any, model: Value, data: Value, training: bool, site: Any
     held = interp.getattr(model, "data_preprocessor", site) if isinstance(model, ModuleInstance) else None
     if isinstance(held, ModuleInstance):
         return interp.call(held, [data, training], {}, site)
+    if isinstance(held, Instance):
+        return interp.call(interp.getattr(held, "forward", site), [data, training], {}, site)
     kind = held.qname if isinstance(held, Opaque) else ""
     return (image_batch if kind.endswith("ImgDataPreprocessor") else cast)(interp, site, [held, data], {})

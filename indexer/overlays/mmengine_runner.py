@@ -224,7 +224,7 @@ def preprocessed(interp: Any, model: Value, found: Any, batch: Value, training: 
 
 def forward(interp: Any, model: Value, data: Value, mode: str, site: Any) -> Value:
     """``_run_forward``: the batch spread over the model's own ``forward``."""
-    if isinstance(data, DictValue) and not data.open:
+    if isinstance(data, DictValue) and data.items:
         return interp.call(model, [], {**{str(key): value for key, value in data.items.items()}, "mode": mode}, site)
     if isinstance(data, tuple | ListValue):
         return interp.call(model, listed(data), {"mode": mode}, site)
@@ -355,10 +355,10 @@ METHODS: dict[str, Any] = {
 ENTRIES: dict[str, Any] = {f"{RUNNER}.{name}": handler for name, handler in METHODS.items()}
 BASES: dict[str, tuple[str, ...]] = {parts.MODEL: ("torch.nn.Module",), parts.PREPROCESSOR: ("torch.nn.Module",)}
 MAKERS: dict[str, Any] = {}
-for _where in ("mmengine.runner", "mmengine.runner.runner", "mmengine"):
+for _where in ("mmengine.runner", "mmengine"):  # as people import them: where classes stand, their source would be answered for too
     ENTRIES[f"{_where}.Runner"] = construct
     ENTRIES[f"{_where}.Runner.from_cfg"] = from_cfg
-for _where in ("mmengine.model", "mmengine.model.base_model", "mmengine.model.base_model.base_model", "mmengine.model.base_model.data_preprocessor"):
+for _where in ("mmengine.model", "mmengine.model.base_model"):
     for _name in ("BaseModel", "BaseDataPreprocessor", "ImgDataPreprocessor"):
         if f"{_where}.{_name}" not in BASES:
             BASES[f"{_where}.{_name}"] = (parts.MODEL if _name == "BaseModel" else parts.PREPROCESSOR,)
@@ -369,7 +369,7 @@ for _where in ("mmengine.model", "mmengine.model.base_model", "mmengine.model.ba
         ENTRIES[f"{_where}.{_name}.forward"] = parts.image_batch if _name == "ImgDataPreprocessor" else parts.cast
     ENTRIES[f"{_where}.BaseModel.__init__"] = parts.init_model
 for _name in ("BaseModule", "ModuleList", "Sequential", "ModuleDict"):
-    BASES[f"mmengine.model.{_name}"] = BASES[f"mmengine.model.base_module.{_name}"] = (f"torch.nn.{'Module' if _name == 'BaseModule' else _name}",)
+    BASES[f"mmengine.model.{_name}"] = (f"torch.nn.{'Module' if _name == 'BaseModule' else _name}",)
 for _where in ("mmengine.optim", "mmengine.optim.optimizer"):
     for _name in ("OptimWrapper", "AmpOptimWrapper"):
         ENTRIES[f"{_where}.{_name}"] = optim.construct(_name)
@@ -387,5 +387,5 @@ ENTRIES |= {
     "mmengine.dataset.pseudo_collate": lambda interp, site, args, kwargs: parts.gathered(args[0] if args else None),
 }
 for _name in parts.NAMES:
-    for _where in ("mmengine.registry", "mmengine.registry.root", "mmengine"):
+    for _where in ("mmengine.registry", "mmengine"):
         MAKERS[f"{_where}.{_name}"] = parts.registry(_name)

@@ -9,7 +9,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from cgx.indexer.interpreter.values import ByRank, DictValue, DType, ModuleInstance, TensorValue, Unknown, Value
+from cgx.indexer.interpreter.values import (
+    ByRank,
+    DictValue,
+    DType,
+    External,
+    ModuleInstance,
+    TensorValue,
+    Unknown,
+    Value,
+)
 from cgx.indexer.overlays.arguments import (
     argument_text,
     bind,
@@ -312,7 +321,15 @@ def index_copy(interp: Any, index: TensorValue, device: str, site: Any) -> None:
                  bytes=tensor_bytes(index), tensor=index, sync_kind="other", factory=True, index=True)  # fmt: skip
 
 
+def parse_to(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    """What ``Module.to`` reads its arguments with: (device, dtype, non_blocking, memory format)."""
+    device, dtype, non_blocking = to_targets(args, kwargs)
+    made = interp.call(External("torch.device"), [device], {}, site) if isinstance(device, str | int) else device
+    return (made, dtype, non_blocking if non_blocking is not None else False, kwargs.get("memory_format"))
+
+
 ENTRIES: dict[str, Any] = {
+    "torch._C._nn._parse_to": parse_to,
     "torch.Tensor.to": tensor_to,
     "torch.Tensor.cuda": tensor_cuda,
     "torch.Tensor.cpu": tensor_cpu,

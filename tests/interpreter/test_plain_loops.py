@@ -209,3 +209,33 @@ def test_sharded_optimizer_broadcasts_what_it_stepped(tmp_path: Path) -> None:
 def test_lists_of_open_length_lie_where_their_elements_do(tmp_path: Path) -> None:
     source = "import torch\nparts = []\nfor line in open('words.txt'):\n    parts.append(torch.tensor([len(w) for w in line.split()]))\nwhole = torch.cat(parts).to('cuda')\n"
     assert copied(job(tmp_path, {"main.py": source})) == ["torch.cat(parts)"]
+
+
+def test_columns_of_a_batch_longer_than_what_is_evaluated(tmp_path: Path) -> None:
+    source = NET + (
+        "class Data(torch.utils.data.Dataset):\n    def __len__(self):\n        return 640\n    def __getitem__(self, index):\n        return torch.zeros(4), index\n"
+        "def collate(samples):\n    images, labels = zip(*samples)\n    return torch.stack(images), torch.tensor(labels)\n"
+        "for x, y in torch.utils.data.DataLoader(Data(), batch_size=64, collate_fn=collate, pin_memory=True):\n    Net()(x.cuda(non_blocking=True))\n"
+    )
+    (event,) = events(job(tmp_path, {"main.py": source}), "copy")
+    assert (event.data["what"], event.data["source"], event.data["blocks_host"]) == ("x", "pinned", False)
+
+
+def test_a_metaclass_prepares_its_classes(tmp_path: Path) -> None:
+    source = NET + (
+        "class Meta(type):\n    def __init__(cls, *args):\n        cls.held = {}\n        super().__init__(*args)\nclass Base(metaclass=Meta):\n    pass\nclass Own(Base):\n"
+        "    @classmethod\n    def get(cls, name):\n        if name not in cls.held:\n            cls.held[name] = Net().cuda()\n        return cls.held[name]\n"
+        "Own.get('a')(torch.zeros(2, 4).cuda()).sum().item()\nOwn.get('a')\n"
+    )
+    trace = job(tmp_path, {"main.py": source})
+    assert [event.data["what"] for event in events(trace, "copy")] == ["Net()", "torch.zeros(2, 4)"] and not trace.unknowns
+
+
+def test_a_subclass_of_the_wrapper_is_the_wrapper(tmp_path: Path) -> None:
+    source = NET + (
+        "class Own(nn.parallel.DistributedDataParallel):\n    def __init__(self, module, **more):\n        super().__init__(module=module, **more)\n"
+        "    def train_step(self, x):\n        self(x).sum().backward()\ntorch.distributed.init_process_group('nccl')\nmodel = Own(Net().cuda(), device_ids=[0])\n"
+        "optimizer = torch.optim.SGD(model.parameters(), 0.1)\nfor step in range(9):\n    model.train_step(torch.zeros(2, 4).cuda())\n    optimizer.step()\n"
+    )
+    found = record(job(tmp_path, {"main.py": source}, "torchrun --nproc_per_node=2 main.py"))
+    assert ("all_reduce", "backward") in {(row["collective"], row["phase"]) for row in found["device_device"]}
