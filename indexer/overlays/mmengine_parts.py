@@ -113,8 +113,8 @@ def loader(interp: Any, config: Value, site: Any) -> Value:
     for name in ("num_batch_per_epoch", "worker_init_fn", "disable_subprocess_warning"):
         held.pop(name, None)
     collate = held.pop("collate_fn", None)
-    name = name_of((rows(collate) or {"type": collate}).get("type"))
-    function: Value = None if name == "default_collate" else pseudo_collate() if collate is None or name == "pseudo_collate" else build(interp, collate, ("FUNCTIONS",), site)
+    how = name_of((rows(collate) or {"type": collate}).get("type"))
+    function: Value = None if how == "default_collate" else pseudo_collate() if collate is None or how == "pseudo_collate" else build(interp, collate, ("FUNCTIONS",), site)
     options = {str(key): value for key, value in held.items()}
     made = interp.call(External(LOADER), [dataset], {**options, "sampler": chosen, "collate_fn": function}, site)
     if isinstance(made, Opaque) and batch_sampler is not None:
