@@ -1,4 +1,4 @@
-"""Hugging Face accelerate: Accelerator (read from accelerate 0.34-1.15). Used where its own source is not given.
+"""Hugging Face accelerate: Accelerator (read from accelerate 0.34-1.15). Used in place of its own source.
 
 The launcher's variables decide what ``prepare`` does (:mod:`cgx.indexer.overlays.accelerate_prepare`); ``accumulate`` syncs gradients
 and lets prepared optimizers and schedulers step at every N-th micro-step; trackers, ``save`` and ``save_state`` work on the main process.
@@ -44,6 +44,7 @@ from cgx.indexer.overlays.transfer import on_device, sync
 from cgx.indexer.overlays.wrappers import inner
 
 AUTHOR = "overlays.accelerate"
+PACKAGES = ("accelerate",)  # its state is shared through __dict__ and its forwards are patched: the table tells more than its source
 SIGNATURE = (
     "device_placement split_batches mixed_precision gradient_accumulation_steps cpu dataloader_config deepspeed_plugin "
     "fsdp_plugin torch_tp_plugin megatron_lm_plugin rng_types log_with project_dir"

@@ -37,6 +37,7 @@ from cgx.indexer.overlays.transfer import move_module
 from cgx.indexer.overlays.wrappers import inner, proxy_entries
 
 AUTHOR = "overlays.deepspeed"
+NAMES = ("deepspeed.initialize", "deepspeed.init_distributed", "deepspeed.add_config_arguments")
 ENGINE = "deepspeed.DeepSpeedEngine"
 SIGNATURE = (
     "args model optimizer model_parameters training_data lr_scheduler distributed_port mpu dist_init_required collate_fn config "

@@ -11,6 +11,12 @@ from cgx.indexer.overlays.arguments import bind, flag, plain
 from cgx.indexer.overlays.optimizers import OPTIMIZER, param_groups
 
 AUTHOR = "overlays.deepspeed_runtime"
+PACKAGES = (  # of which the table tells more than their source: engines, kernels, hooks on parameters
+    "deepspeed.accelerator", "deepspeed.checkpointing", "deepspeed.comm", "deepspeed.ops.adam", "deepspeed.ops.adagrad", "deepspeed.ops.lamb",
+    "deepspeed.ops.lion", "deepspeed.pipe", "deepspeed.runtime.activation_checkpointing", "deepspeed.runtime.dataloader", "deepspeed.runtime.pipe",
+    "deepspeed.runtime.zero", "deepspeed.utils.logging", "deepspeed.zero",
+)  # fmt: skip
+NAMES = ("deepspeed.utils.RepeatingLoader", "deepspeed.utils.log_dist", "deepspeed.get_accelerator")
 ACCELERATOR = "deepspeed.accelerator.Accelerator"
 GATHERED, INIT = "deepspeed.zero.GatheredParameters", "deepspeed.zero.Init"
 REPEATING = "deepspeed.utils.RepeatingLoader"
