@@ -190,7 +190,7 @@ def boolop(interp: Interp, node: ast.BoolOp, frame: Frame) -> Value:
     site = Site(node, frame)
     if first is None:
         return interp.unknown(site.text, "data", site, "bool")
-    guard = shorter_period(undecided) if stop else ""
+    guard = shorter_period(undecided) if stop else only_period(undecided)
     return Unknown(site.text, first.reason, first.anchor, "bool", first.settle or ("--set", first.name), guard or site.text)
 
 
@@ -202,6 +202,12 @@ def shorter_period(parts: list[Value]) -> str:
     found = min(periods, key=lambda one: one[1])  # type: ignore[index]
     fits = all(one[1] % found[1] == 0 for one in periods)  # type: ignore[index]
     return str(parts[periods.index(found)].guard) if fits else ""
+
+
+def only_period(parts: list[Value]) -> str:
+    """``step != 0 and divisible(step, 500)`` holds every 500."""
+    periods = {str(one.guard) for one in parts if noted_period(one) is not None}  # type: ignore[union-attr]
+    return periods.pop() if len(periods) == 1 else ""
 
 
 def _ranked(interp: Interp, ranked: list[ByRank], value: Value, stop: bool) -> Value:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import itertools
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, cast
 
@@ -12,7 +13,7 @@ from cgx.indexer.interpreter.joins import join
 from cgx.indexer.interpreter.recovery import ENDS, doubtful
 from cgx.indexer.interpreter.scopes import Frame, Scope, Site
 from cgx.indexer.interpreter.signals import RETURN, Raised, StopConsumer
-from cgx.indexer.interpreter.trace import CallNode
+from cgx.indexer.interpreter.trace import BranchNode, CallNode, LoopNode, Node
 from cgx.indexer.interpreter.values import (
     MISSING,
     ClassValue,
@@ -197,9 +198,11 @@ def next_value(interp: Interp, generator: GeneratorValue, site: Site) -> Value:
     """``next(generator)``: its body up to a yield. Later ones see what any iteration yields."""
     token = object()
     found: list[Value] = []
+    depth = len(interp.stack)
 
     def consume(value: Value) -> Value:
         found.append(value)
+        one_round(interp.stack[depth:])
         raise StopConsumer(token)
 
     try:
@@ -210,6 +213,16 @@ def next_value(interp: Interp, generator: GeneratorValue, site: Site) -> Value:
     if not found:
         return interp.raise_("StopIteration", "", site)
     return found[0]
+
+
+def one_round(path: list[Node]) -> None:
+    """A ``next`` takes one round of the innermost loop round the yield; what outer loops do before it is done where it starts anew."""
+    loops = [node for node in path if isinstance(node, LoopNode)]
+    for loop, inner in itertools.pairwise(loops):
+        if loop.children:
+            loop.children[:] = [BranchNode(loop.anchor, f"at each start of {inner.text}", children=list(loop.children))]
+    for loop in loops:
+        loop.count = 1
 
 
 def collect(interp: Interp, generator: GeneratorValue, site: Site) -> ListValue:

@@ -183,3 +183,47 @@ if os.path.exists("state.json"):
         assert phases["logging"]["every"]["count"] == 10
         assert phases["checkpoint"]["every"]["count"] == 50
         assert [row["count"] for row in rows["loops"]] == [count]
+
+
+CYCLE = """
+import torch, torch.nn as nn
+from accelerate import Accelerator
+from torch.utils.data import DataLoader, TensorDataset
+
+def cycle(loader):
+    while True:
+        for batch in loader:
+            yield batch
+
+def divisible(number, by):
+    return number % by == 0
+
+accelerator = Accelerator()
+model = nn.Linear(4, 2)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+loader = accelerator.prepare(DataLoader(TensorDataset(torch.zeros(512, 4)), batch_size=4, shuffle=True))
+model, optimizer = accelerator.prepare(model, optimizer)
+batches = cycle(loader)
+step = 0
+while step < 1000:
+    for _ in range(2):
+        (x,) = next(batches)
+        accelerator.backward(model(x).sum())
+    optimizer.step()
+    step += 1
+    if step != 0 and divisible(step, 100):
+        accelerator.save(accelerator.get_state_dict(model), "out.pt")
+"""
+
+
+def test_next_of_a_generator_takes_one_round(tmp_path: Path) -> None:
+    rows = build(job(tmp_path, {"main.py": CYCLE}, "accelerate launch --num_processes 2 main.py")).rows
+    copies = {row["what"]: row for row in rows["host_device"]["copies"] if row["direction"] == "H2D" and row["phase"] == "data"}
+    assert (copies["batch[0]"]["repeat"], copies["batch[0]"]["frequency"]) == (1, {"per": "micro-step"})
+    assert copies["state of the sampler's generator"]["frequency"]["guard"] == "at each start of for batch in loader"
+
+
+def test_a_period_that_a_function_tells_beside_another_condition(tmp_path: Path) -> None:
+    rows = build(job(tmp_path, {"main.py": CYCLE}, "accelerate launch --num_processes 2 main.py")).rows
+    saves = [row for row in rows["phases"] if row["name"] == "checkpoint"]
+    assert [(row["kind"], row["every"]["count"]) for row in saves] == [("periodic", 100)]
