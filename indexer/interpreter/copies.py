@@ -78,6 +78,8 @@ def deep_copy(interp: Interp, value: Value, site: Site) -> Value:
             one.attrs.update({key: copy(part) for key, part in item.attrs.items()})
             return one
         if isinstance(item, Opaque):
+            if item.attrs.get("cgx.value"):  # of its kind and attributes alone, as a number is
+                return item
             return Opaque(item.qname, {key: copy(part) for key, part in item.attrs.items()}, item.anchor, item.name)
         return item
 

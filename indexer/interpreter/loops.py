@@ -45,6 +45,7 @@ MAX_UNROLL = 4096  # iterations of a known loop that are evaluated one by one
 MAX_WHILE = 512  # iterations of a while loop with a decided test
 MAX_JOB_UNROLL = 8  # iterations of a job loop that works on the device, evaluated one by one, over a literal
 MAX_WHILE_STEPS = 400_000  # in a while loop whose test is decided each time: a queue of modules that are set up one by one
+MAX_GATHERED = 64  # rounds of a summarised loop whose lists are filled as if each had run
 FEW = 16  # iterations of a loop whose inner loops answer for what it costs
 MAX_JOB_STEPS = 30_000  # statements in one outermost loop of the job that are evaluated per index
 # Rounds of widening by how many summarised loops stand round a loop: the work grows with their product. A loop deep inside
@@ -297,6 +298,7 @@ def summarise(
 def _rounds(
     interp: Interp, frame: Frame, loop: LoopNode, context: LoopContext, body: Callable[[], Signal], widenings: int, outer_exit: bool, returns: int
 ) -> Signal:
+    begun: dict[Slot, Change] = {}
     with interp.inside(loop, keep=True), interp.loop(context):
         for round_ in range(widenings + 1):
             interp.trail.begin()
@@ -312,6 +314,8 @@ def _rounds(
                 frame.early_exit = outer_exit
                 return "exit" if signal == BREAK else signal
             changes = interp.trail.rollback()
+            if round_ == 0:
+                begun = {slot: change for slot, change in changes.items() if change.kind == "list" and not change.before[1]}
             widened = {slot: widen(interp, change, loop) for slot, change in changes.items()}
             moved = {slot: value for slot, value in widened.items() if value is not MISSING}
             if not moved or round_ == widenings:
@@ -319,6 +323,8 @@ def _rounds(
                 for slot, value in moved.items() if widenings == 0 else ():
                     interp.trail.write(changes[slot], value)
                 may_skip(interp, loop, changes)
+                if isinstance(loop.count, int) and loop.count <= MAX_GATHERED and not frame.early_exit:
+                    gathered(interp, loop.count, begun, changes)
                 break
             loop.children.clear()
             interp.reset(mark)
@@ -330,6 +336,17 @@ def _rounds(
     loop.early_exit |= frame.early_exit
     frame.early_exit = outer_exit or (frame.early_exit and len(frame.returns) > returns)
     return None
+
+
+def gathered(interp: Interp, rounds: int, begun: dict[Slot, Change], changes: dict[Slot, Change]) -> None:
+    """Lists that grow alike in each of a known number of rounds hold what all of them append."""
+    for slot, first in begun.items():
+        last = changes.get(slot)
+        if last is None or last.after[1] == MAYBE or first.after[1]:
+            continue
+        grown = last.after[0][len(last.before[0]) :]
+        if grown and all(one is other for one, other in zip(last.before[0], last.after[0])):
+            interp.trail.write(last, (first.before[0] + grown * rounds, False))
 
 
 def newborn(changes: dict[Slot, Change], moved: dict[Slot, Value]) -> dict[Slot, Change]:

@@ -52,13 +52,13 @@ def same(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) ->
 
 
 def shard(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
-    """One object for each dim: shards of one dim are equal."""
+    """One object for each dim: shards of one dim are equal. A copy is the same value (``cgx.value``)."""
     dim = args[0] if args else kwargs.get("dim")
     made = interp.flags.get(SHARDS, {})
     if not isinstance(dim, int):
-        return Opaque(SHARD, {"kind": "S", "dim": dim}, site.anchor)
+        return Opaque(SHARD, {"kind": "S", "dim": dim, "cgx.value": True}, site.anchor)
     if dim not in made:
-        made = {**made, dim: Opaque(SHARD, {"kind": "S", "dim": dim}, site.anchor)}
+        made = {**made, dim: Opaque(SHARD, {"kind": "S", "dim": dim, "cgx.value": True}, site.anchor)}
         interp.trail.set_item(interp.flags, SHARDS, made)
     return made[dim]
 
@@ -150,7 +150,7 @@ def nothing(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value])
 
 
 CONSTANTS: dict[str, Value] = {
-    f"spmd_types.{name}": Opaque(LOCAL, {"kind": name})
+    f"spmd_types.{name}": Opaque(LOCAL, {"kind": name, "cgx.value": True})
     for name in ("R", "I", "V", "P", "Replicate", "Invariant", "Varying", "Partial")
 }
 ENTRIES: dict[str, Handler] = {

@@ -150,3 +150,14 @@ def test_what_requires_gradients_and_when_a_function_says_so(tmp_path: Path) -> 
     assert kinds["evaluation"] == ("periodic", 100)
     assert kinds["checkpoint"] == ("periodic", 50)
     assert found["unresolved"] == []
+
+
+def test_lists_that_a_summarised_loop_fills(tmp_path: Path) -> None:
+    source = (
+        "opt = torch.optim.SGD(net.parameters(), lr=0.1)\nfor step in range(1000):\n    batches, some = [], []\n    for i in range(4):\n"
+        "        batches.append(torch.zeros(2, 4).to('cuda'))\n        if batches[-1].sum().item() > i:\n            some.append(i)\n"
+        "    for x in batches:\n        net(x).backward()\n    opt.step()\n    for x in some:\n        dist.barrier()\n"
+    )
+    found = rows(tmp_path, HEAD + source)
+    assert found["compute"]["gradient_accumulation"]["value"] == 4
+    assert next(row for row in found["device_device"] if row["collective"] == "barrier")["repeat"] is None

@@ -255,8 +255,10 @@ def repeat_of_phase(run: Run, name: str, lead: list[Spot], kind: str) -> int | N
                 return None
             total += count
         return total if name == "evaluation" else repeat_in_step(least_repeated(run, lead) if name == "backward" else lead[0], run.step)
-    if name == "data" and isinstance(lead[0].node, Event) and lead[0].node.kind == "fetch":
-        if run.step.micro is not None and lead[0].holds(run.step.micro):
+    first = lead[0].node
+    if name == "data" and isinstance(first, Event) and first.kind == "fetch":
+        in_step = run.step.loop is not None and lead[0].holds(run.step.loop) and not first.data.get("opened")
+        if (in_step and run.step.accumulate_branch is None) or (run.step.micro is not None and lead[0].holds(run.step.micro)):
             return repeat_in_step(lead[0], run.step)
         return as_count(run.step.accumulate) if run.step.accumulate_branch is not None else 1
     return repeat_in_step(lead[0], run.step)
