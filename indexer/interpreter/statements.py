@@ -225,6 +225,9 @@ def merge(interp: Interp, one: dict[Any, Change], two: dict[Any, Change], text: 
                 longer = max(first[0], second[0], key=len)
                 interp.trail.write(change, (longer, True if interp.in_model else MAYBE))
             continue
+        if change.kind == "raw":
+            interp.trail.write(change, max(first, second, key=len))
+            continue
         if change.kind == "attr" and change.key == "shape":
             interp.trail.write(change, join_shapes(first, second))
             continue

@@ -11,7 +11,17 @@ from typing import Any
 
 from cgx.indexer.interpreter.batches import placed
 from cgx.indexer.interpreter.trace import Event, ScopeNode
-from cgx.indexer.interpreter.values import MISSING, Instance, ListValue, Native, Opaque, Sequence, Unknown, Value
+from cgx.indexer.interpreter.values import (
+    MISSING,
+    Alternatives,
+    Instance,
+    ListValue,
+    Native,
+    Opaque,
+    Sequence,
+    Unknown,
+    Value,
+)
 from cgx.indexer.overlays.arguments import bind, flag, items_of
 from cgx.indexer.overlays.data_hops import dataset_hops, events_inside, function_anchor
 from cgx.indexer.overlays.data_values import collated, fresh, pinned
@@ -110,7 +120,7 @@ def delivered(interp: Any, loader: Opaque, batch: Value, site: Any) -> Value:
 
 
 def one_batch(interp: Any, loader: Opaque, site: Any) -> Value:
-    element = dataset_element(interp, loader.attrs.get("dataset"), site)
+    element = likely(dataset_element(interp, loader.attrs.get("dataset"), site), loader.attrs.get("collate_fn") is None)
     batch = loader.attrs.get("batch_size")
     custom = loader.attrs.get("collate_fn")
     if batch is None and loader.attrs.get("batch_sampler") is None:
@@ -123,6 +133,16 @@ def one_batch(interp: Any, loader: Opaque, site: Any) -> Value:
     count = batch if isinstance(batch, int) and batch <= 8 else 2
     listed = ListValue([element] * count, open=count != batch)
     return interp.call(custom, [listed], {}, site)
+
+
+def likely(element: Value, by_default: bool) -> Value:
+    """Of a data set that may give an element from its cache, the one that it makes; None can not be collated by default."""
+    if not isinstance(element, Alternatives):
+        return element
+    known = [(text, one) for text, one in element.options if not isinstance(one, Unknown) and not (by_default and one is None)]
+    if not known or len(known) == len(element.options):
+        return element
+    return known[0][1] if len(known) == 1 else Alternatives(tuple(known), element.anchor)
 
 
 def dataset_element(interp: Any, dataset: Value, site: Any) -> Value:

@@ -30,7 +30,7 @@ def main():
     model = AutoModelForCausalLM.from_pretrained("some/model")
     args = TrainingArguments(output_dir="out", {options})
     trainer = {trainer}(model=model, args=args, train_dataset=Data(), {more})
-    trainer.train()
+    {train}
 
 
 main()
@@ -38,8 +38,8 @@ main()
 
 
 def read(folder: Path, launch: str = "python job.py", *, options: str = "", more: str = "", classes: str = "", trainer: str = "Trainer",
-         names: str = "TrainerCallback") -> dict[str, Any]:  # fmt: skip
-    text = SCRIPT.format(options=options, more=more, classes=classes, trainer=trainer, names=names)
+         names: str = "TrainerCallback", train: str = "trainer.train()") -> dict[str, Any]:  # fmt: skip
+    text = SCRIPT.format(options=options, more=more, classes=classes, trainer=trainer, names=names, train=train)
     (folder / "job.py").write_text(text)
     rows = read_job(open_tree(folder), [], JobRequest(launch=launch), [])
     assert not rows.trace.faults
@@ -245,3 +245,43 @@ def test_trl_parser_takes_defaults_from_a_file_under_the_words_of_the_line(tmp_p
     assert one(rows_.schedule, "phases", name="logging")["every"]["count"] == 5
     assert sum(1 for row in rows_.schedule["loops"] if row["unit"] in ("epoch", "step")) == 2
     assert [row["count"] for row in rows_.schedule["loops"]] == [7, 1]
+
+
+RESUMED = """
+    from pathlib import Path
+    if list(Path(args.output_dir).glob("checkpoint-*")):
+        trainer.train(resume_from_checkpoint=True)
+    else:
+        trainer.train()
+"""
+
+
+def test_a_run_takes_one_of_two_ways_to_train(tmp_path: Path) -> None:
+    found = read(tmp_path, train=RESUMED, options="logging_steps=10")
+    assert [row["unit"] for row in found["loops"]] == ["epoch", "step"]
+    assert isinstance(found["compute"]["backward"], dict)  # one row
+    assert [row["frequency"] for row in rows(found, "syncs", what="tr_loss")] == [
+        {"per": "step", "every": 10, "guard": "global_step % 10 == 0"}
+    ]
+    assert any("glob" in row["name"] for row in found["unresolved"])
+
+
+CACHED = """
+class Cached(Data):
+    def __init__(self):
+        self.kept = {}
+
+    def __getitem__(self, index):
+        if index in self.kept:
+            return self.kept[index]
+        made = super().__getitem__(index)
+        self.kept[index] = made
+        return made
+"""
+
+
+def test_a_cached_element_is_like_one_that_is_made(tmp_path: Path) -> None:
+    found = read(
+        tmp_path, classes=CACHED, more="eval_dataset=None", train="trainer.train_dataset = Cached(); trainer.train()"
+    )
+    assert {row["what"] for row in rows(found, "copies", phase="data")} == {"inputs['input_ids']", "inputs['labels']"}

@@ -12,7 +12,7 @@ from cgx.indexer.passes.schedule.frequency import at_once, first_round, frequenc
 from cgx.indexer.passes.schedule.phase_of import Phases
 from cgx.indexer.passes.schedule.ranks import ranks_of
 from cgx.indexer.passes.schedule.regions import Regions
-from cgx.indexer.passes.schedule.step import Step, is_model, replays, step_of
+from cgx.indexer.passes.schedule.step import Step, is_model, replays, step_of, without_other_training
 from cgx.indexer.passes.schedule.tree import Naming, Spot, events, spots
 from cgx.model.anchors import Anchor
 
@@ -36,6 +36,9 @@ class Run:
         naming = Naming(trace)
         found = spots(trace, naming)
         step = step_of(trace, found)
+        kept = without_other_training(found, step)
+        if len(kept) < len(found):
+            found, step = kept, step_of(trace, kept)
         regions = Regions(found, step)
         busy = {id(one) for spot in found if drives(spot) for one in spot.path if isinstance(one, LoopNode)}
         phases = Phases(found, step, regions)

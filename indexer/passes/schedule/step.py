@@ -7,6 +7,7 @@ tokens or denoising steps inside it. The entry point is the loop body, or the on
 
 from __future__ import annotations
 
+import itertools
 import re
 from dataclasses import dataclass, field
 
@@ -24,7 +25,7 @@ from cgx.indexer.interpreter.trace import (
 )
 from cgx.indexer.interpreter.values import ModuleInstance, Opaque, Unknown, Value
 from cgx.indexer.passes.schedule.counts import as_count, loop_count
-from cgx.indexer.passes.schedule.tree import Spot, events, spots
+from cgx.indexer.passes.schedule.tree import Spot, child_lists, events, spots
 from cgx.model.anchors import Anchor
 
 TOKEN_WORDS = re.compile(r"token|seq(uence)?_?len|max_len|max_length|decode|generat", re.IGNORECASE)
@@ -87,6 +88,37 @@ def step_of(trace: Trace, found: list[Spot] | None = None) -> Step:
         return training_step(found, models, backwards, optimizers)
     runs = sorted([*models, *(spot for spot in events(found, "compute", "cuda_graphs") if replays(spot.node))], key=lambda spot: spot.order)
     return inference_step(found, runs) if runs else unseen_step(found)
+
+
+def without_other_training(found: list[Spot], step: Step) -> list[Spot]:
+    """Without what runs where the step does not: the other side of an undecided condition, where it trains as well.
+
+    ``if there is a checkpoint: train from it, else: train``: a run takes one of them, and the condition stands as unresolved.
+    """
+    sides = opposite_sides(found, step)
+    others = [other for other in sides if any(spot.holds(other) for spot in events(found, "compute", "backward"))]
+    return [spot for spot in found if not any(spot.node is other or spot.holds(other) for other in others)] if others else found
+
+
+def opposite_sides(found: list[Spot], step: Step) -> list[BranchNode]:
+    """The other sides of the undecided conditions round the step's loop."""
+    within = next((spot for spot in (*step.backwards, *step.forwards) if step.loop is not None and spot.holds(step.loop)), None)
+    if within is None:
+        return []
+    around = within.path[: next(place for place, node in enumerate(within.path) if node is step.loop)]
+    sides: list[BranchNode] = []
+    for parent, node in itertools.pairwise(around):
+        if isinstance(node, BranchNode) and not node.decided:
+            beside = [one for children in child_lists(parent) for one in children]
+            sides += [
+                one for one in beside
+                if isinstance(one, BranchNode) and one is not node and one.anchor == node.anchor and node.text == negation(one.text)
+            ]  # fmt: skip
+    return sides
+
+
+def negation(text: str) -> str:
+    return text.removeprefix("not (").removesuffix(")") if text.startswith("not (") else f"not ({text})"
 
 
 def replays(node: Node) -> bool:
