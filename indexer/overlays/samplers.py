@@ -85,7 +85,10 @@ def tensor_dataset(interp: Any, site: Any, args: list[Value], kwargs: dict[str, 
 def default_collate(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
     from cgx.indexer.overlays.data_values import collated
 
-    listed = items_of(args[0]) if args else None
+    samples = args[0] if args else kwargs.get("batch")
+    if isinstance(samples, ListValue) and samples.open and samples.items:  # how many there are is open
+        return collated(samples.items[0], None)
+    listed = items_of(samples)
     return collated(listed[0], len(listed)) if listed else interp.unknown(site.text, "data", site)
 
 

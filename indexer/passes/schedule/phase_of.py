@@ -8,7 +8,7 @@ from itertools import pairwise
 from cgx.indexer.interpreter.trace import BranchNode, CallNode, Event, LoopNode, ModuleCall
 from cgx.indexer.passes.schedule.frequency import steady
 from cgx.indexer.passes.schedule.regions import Regions
-from cgx.indexer.passes.schedule.step import Step
+from cgx.indexer.passes.schedule.step import Step, is_model
 from cgx.indexer.passes.schedule.tree import Spot, events
 
 OPTIMIZER_KEYS = frozenset({"optimizer_step", "grad_clip", "zero_grad", "lr_schedule", "ema"})
@@ -140,6 +140,8 @@ class Phases:
         node = spot.node
         if isinstance(node, Event) and node.data.get("pass"):
             return str(node.data["pass"])  # what a pipeline hands on, what the backward of a function sends
+        if self.prepares(spot):
+            return "data"
         if isinstance(node, ModuleCall) or spot.in_module:
             return "forward"
         if not isinstance(node, Event):
@@ -171,6 +173,13 @@ class Phases:
         if place == "optimizer" and number and not spot.in_module and METRIC.search(str(node.data.get("what"))):
             return "logging"
         return "optimizer" if place == "logging" and node.data.get("collective") == "barrier" else place
+
+    def prepares(self, spot: Spot) -> bool:
+        """A module without weights that moves the batch: a data preprocessor."""
+        node = spot.node
+        if not isinstance(node, Event) or node.kind != "copy" or node.data.get("direction") != "H2D" or not spot.in_module:
+            return False
+        return not any(isinstance(one, ModuleCall) and is_model(one.module) for one in spot.path)
 
     def beside_model(self, spot: Spot, node: Event) -> bool:
         """After the forward, in a function that runs it: tables and constants of the loss go to the device, no batch (that is pinned)."""
