@@ -209,6 +209,12 @@ def _module_special(interp: Interp, owner: ModuleInstance, name: str) -> Value:
         return DictValue(owner.buffers)
     if name in ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_non_persistent_buffers_set", "_state_dict_hooks"):
         return DictValue(open=True)
+    if name in ("device", "dtype") and owner.open:  # of an outside model: those of its weights
+        held = next((one for one in owner.parameters.values() if isinstance(one, TensorValue)), None)
+        if held is not None and name == "device" and held.device is not None:
+            return Device(held.device)
+        if held is not None and name == "dtype" and held.dtype is not None:
+            return DType(held.dtype)
     if owner.wrappers and name not in ("forward", "__call__") and any(interp.handlers(f"torch.nn.Module.{name}")):
         return BoundMethod(External(f"torch.nn.Module.{name}"), owner)  # what a wrapper in place adds, fully_shard for one
     return MISSING

@@ -470,6 +470,13 @@ def _covers(before: Value, joined: Value) -> bool:
 # ------------------------------------------------------------------ while, generators
 
 
+def ended(interp: Interp, test: ast.expr, frame: Frame) -> bool:
+    """After its first round the loop is over: its test, which calls nothing, does not hold any more."""
+    if any(isinstance(one, ast.Call | ast.Await | ast.NamedExpr) for one in ast.walk(test)):
+        return False
+    return interp.attempt(lambda: interp.truth(interp.eval(test, frame))) is False
+
+
 def exec_while(interp: Interp, node: ast.While, frame: Frame) -> Signal:
     expr = frame.code.text(node.test)
     loop = LoopNode(frame.anchor(node), f"while {expr}", expr=expr, over="while", bound=frame.anchor(node.test))
@@ -488,9 +495,10 @@ def exec_while(interp: Interp, node: ast.While, frame: Frame) -> Signal:
             except BaseException:
                 interp.trail.commit()
                 raise
-            heavy = not interp.in_model and signal not in (BREAK, RETURN) and (
+            heavy = truth is not False and not interp.in_model and signal not in (BREAK, RETURN) and (
                 works(loop.children) or interp.summarised > summarised or interp.steps - steps > MAX_WHILE_STEPS
             )
+            heavy = heavy and not (index == 0 and truth and signal is None and not frame.early_exit and ended(interp, node.test, frame))
             if truth is None or heavy or (frame.early_exit and signal not in (BREAK, RETURN)):
                 interp.trail.rollback()
                 loop.children.clear()

@@ -29,6 +29,7 @@ MODEL, OUTPUT = "transformers.PreTrainedModel", "transformers.ModelOutput"
 NAMED = re.compile(
     r"transformers\.(?:[\w.]+\.)?(?!DataCollator)([A-Z]\w*(?:Model|For[A-Z]\w+|LMHeadModel))(?:\.(from_pretrained|from_config|_from_config))?"
 )
+HIDDEN = frozenset({"last_hidden_state", "pooler_output", "text_embeds", "image_embeds", "encoder_last_hidden_state"})
 WEIGHTS = "weights"  # stands for all parameters: how many there are is not known
 PLACED = ("cuda", "auto", "balanced", "balanced_low_0", "sequential")
 
@@ -127,12 +128,24 @@ def forward(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value])
     return Opaque(OUTPUT, dict(outputs), site.anchor)
 
 
+def hidden(output: Opaque) -> TensorValue:
+    """``last_hidden_state`` and its kind, on the device of the model."""
+    logits = output.attrs.get("logits")
+    return TensorValue(None, logits.dtype, logits.device) if isinstance(logits, TensorValue) else TensorValue()
+
+
+def output_attribute(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    return hidden(args[0]) if args[1] in HIDDEN else interp.unknown(site.text, "missing-module", site)
+
+
 def output_item(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
     """``outputs[0]``, ``outputs["logits"]``."""
     held = args[0].attrs
     key = args[1]
     if isinstance(key, str) and key in held:
         return held[key]
+    if isinstance(key, str) and key in HIDDEN:
+        return hidden(args[0])
     listed = list(held.values())
     if isinstance(key, int) and not isinstance(key, bool) and key < len(listed):
         return listed[key]
@@ -227,6 +240,7 @@ METHODS: dict[str, Any] = {
 ENTRIES: dict[str, Any] = {
     **{f"{MODEL}.{name}": handler for name, handler in METHODS.items()},
     f"{OUTPUT}.__getitem__": output_item,
+    f"{OUTPUT}.__getattr__": output_attribute,
     "peft.get_peft_model": adapted,
     "peft.PeftModel.from_pretrained": adapted,
     "peft.prepare_model_for_kbit_training": quantised,

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from cgx.indexer.interpreter.values import DictValue, ListValue, Opaque, Unknown, Value
+from cgx.indexer.interpreter.values import DictValue, ListValue, Opaque, TensorValue, Unknown, Value
 
 AUTHOR = "overlays.hub"
 TOKENIZER, CONFIG = "transformers.PreTrainedTokenizerBase", "transformers.PretrainedConfig"
@@ -49,8 +49,6 @@ def tokens(hint: str) -> Any:
 
 def batch(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
     """``tokenizer(texts, return_tensors="pt")``: host tensors, pageable, of unknown length."""
-    from cgx.indexer.interpreter.values import TensorValue
-
     if kwargs.get("return_tensors") in ("pt", "torch"):
         items = {
             name: TensorValue((None, None), "int64", "cpu", pinned=False) for name in ("input_ids", "attention_mask")
@@ -60,9 +58,19 @@ def batch(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -
     return DictValue({"input_ids": listed, "attention_mask": listed})
 
 
+def template(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    """``apply_chat_template``: token ids unless told otherwise."""
+    if kwargs.get("tokenize") is False:
+        return interp.unknown(site.text, "data", site, hint="str")
+    if kwargs.get("return_dict") is True:
+        return batch(interp, site, args, kwargs)
+    if kwargs.get("return_tensors") in ("pt", "torch"):
+        return TensorValue((None, None), "int64", "cpu", pinned=False)
+    return tokens("tokens")(interp, site, args, kwargs)
+
+
 def padded(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
     """``tokenizer.pad(features, return_tensors="pt")``: a host tensor for each key of the features."""
-    from cgx.indexer.interpreter.values import TensorValue
     from cgx.indexer.overlays.tensor_mappings import mapping
 
     if kwargs.get("return_tensors") not in ("pt", "torch"):
@@ -149,7 +157,7 @@ ENTRIES |= {
     f"{TOKENIZER}.batch_decode": lambda interp, site, args, kwargs: ListValue(
         [interp.unknown(site.text, "data", site, hint="str")], open=True
     ),
-    f"{TOKENIZER}.apply_chat_template": tokens("str"),
+    f"{TOKENIZER}.apply_chat_template": template,
     f"{TOKENIZER}.__len__": tokens("int"),
     f"{TOKENIZER}.__getattr__": lambda interp, site, args, kwargs: interp.unknown(
         site.text, "missing-file", site, hint="int" if "id" in args[1] else ""

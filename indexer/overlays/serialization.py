@@ -93,6 +93,9 @@ def dcp_load(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]
 
 def safetensors_load(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
     interp.event("checkpoint", site, author=AUTHOR, what=site.text, action="load")
+    if device_type(kwargs.get("device", args[1] if len(args) > 1 else "cpu")) in ACCELERATORS:
+        interp.event("copy", site, author=AUTHOR, direction="H2D", what=site.text, source="pageable", non_blocking=False, blocks_host=True,
+                     sync_kind="other", carrier="checkpoint", action="load")  # fmt: skip
     note_loaded(interp, kwargs.get("device", args[1] if len(args) > 1 else "cpu") in ("cpu", Device("cpu")))
     return DictValue(open=True)
 
