@@ -141,6 +141,7 @@ class Clones:
         made = self.trace.modules[start:]
         own = {id(table) for one in made for table in (one.attrs, one.children, one.parameters, one.buffers, one.origins)}
         inside = {id(one) for one in made}
+        own |= {id(part) for one in made for tensor in tensors_of(one) for part in (tensor, tensor.attrs)}
         given = reachable([*args, *kwargs.values()])
         allowed = all(self._own_change(change.obj, own, inside, number) for change in changes.values())
         quiet = not any(isinstance(node, Event | ScopeNode) for top in self.stack[-1].children[before:] for node in top.walk())
@@ -193,8 +194,9 @@ class Clones:
                 if known is None:
                     known = copies[id(item)] = TensorValue(
                         item.shape, item.dtype, item.device, item.pinned, item.library, item.parameter, item.requires_grad,
-                        item.const, item.name, item.anchor, dict(item.attrs), item.cls,
+                        item.const, item.name, item.anchor, {}, item.cls,
                     )  # fmt: skip
+                    known.attrs.update({key: value(part) if isinstance(part, TensorValue) else part for key, part in item.attrs.items()})
                 return known
             if isinstance(item, tuple) and not is_constant(item):
                 return tuple(value(part) for part in item)
@@ -207,6 +209,11 @@ class Clones:
             return item
 
         return module(made.module)
+
+
+def tensors_of(one: ModuleInstance) -> list[TensorValue]:
+    """Parameters and buffers: what a constructor sets on them is part of what it makes."""
+    return [tensor for table in (one.parameters, one.buffers) for tensor in table.values() if isinstance(tensor, TensorValue)]
 
 
 def adopt(root: ModuleInstance) -> None:

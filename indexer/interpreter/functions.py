@@ -151,7 +151,9 @@ def run_body(interp: Interp, func: FunctionValue, frame: Frame, site: Site) -> V
     node = CallNode(site.anchor, site.text, symbol=func.qname, target=Anchor(func.path, func.symbol, getattr(func.node, "lineno", 1)))
     if func.owner is not None and isinstance(frame.first, ModuleInstance) and not interp.in_model:
         node.owner, node.training, node.grad = frame.first, frame.first.training, bool(interp.flags.get("grad", True))
+    forward = node.owner is not None and func.name == "forward"  # called by its name: a model runs all the same
     try:
+        interp.forward_depth += forward
         with interp.inside(node, keep=False):
             if isinstance(func.node, ast.Lambda):
                 return interp.eval(func.node.body, frame)
@@ -160,6 +162,7 @@ def run_body(interp: Interp, func: FunctionValue, frame: Frame, site: Site) -> V
                 result = join(value, result, condition, node.target, func.name)
             return result
     finally:
+        interp.forward_depth -= forward
         interp.depth -= 1
         interp.active[key] -= 1
 

@@ -28,6 +28,7 @@ from cgx.indexer.interpreter.values import (
     Instance,
     ListValue,
     LoopContext,
+    ModuleInstance,
     Opaque,
     Sequence,
     SetValue,
@@ -165,9 +166,14 @@ def _block(interp: Interp, body: list[ast.stmt], frame: Frame) -> Signal:
 # ------------------------------------------------------------------ per index
 
 
+def over_parts(frame: Frame, items: list[Value]) -> bool:
+    """A method of a module goes through its parts: they are no rounds of the job."""
+    return isinstance(frame.first, ModuleInstance) and all(isinstance(one, ModuleInstance) for one in items)
+
+
 def _budgeted(interp: Interp, node: Any, frame: Frame, loop: LoopNode, items: list[Value]) -> Signal:
     """Evaluate per index; a loop of the job that turns out to go through data is undone and evaluated once for all."""
-    if interp.in_model or interp.job_loop is not None or len(items) <= FEW:
+    if interp.in_model or interp.job_loop is not None or len(items) <= FEW or over_parts(frame, items):
         return _indexed(interp, node, frame, loop, items)
     interp.job_loop = interp.steps
     holder = interp.stack[-1]
@@ -209,7 +215,7 @@ def _indexed(interp: Interp, node: Any, frame: Frame, loop: LoopNode, items: lis
         with interp.inside(loop, keep=True), interp.loop(context):
             for index, item in enumerate(items):
                 start = len(loop.children)
-                probing = index == 0 and not interp.in_model and len(items) > limit
+                probing = index == 0 and not interp.in_model and len(items) > limit and not over_parts(frame, items)
                 if probing:
                     interp.trail.begin()
                     mark = interp.mark()

@@ -15,6 +15,7 @@ from cgx.indexer.interpreter.trace import ModuleCall
 from cgx.indexer.interpreter.twins import has_twins, is_large, tree, twins
 from cgx.indexer.interpreter.values import (
     MISSING,
+    ByRank,
     Device,
     DictValue,
     DType,
@@ -72,12 +73,17 @@ def value_key(value: Value, depth: int = 0) -> Any:
     if isinstance(value, CONSTANTS):
         return value
     if isinstance(value, TensorValue):
-        if value.attrs or value.cls is not None:
+        if value.cls is not None or (value.attrs and depth >= 4):
             return ("id", id(value))
+        if value.attrs:
+            held = tuple((name, value_key(one, depth + 1)) for name, one in value.attrs.items())
+            return ("T", value.shape, value.dtype, value.device, value.pinned, value.const, value.parameter, value.library, value.requires_grad, held)
         return ("T", value.shape, value.dtype, value.device, value.pinned, value.const, value.parameter, value.library, value.requires_grad)
     if isinstance(value, Unknown):
         return ("U", value.name, value.reason, value.hint)
     if depth < 4:
+        if isinstance(value, ByRank):
+            return ("R", tuple(value_key(item, depth + 1) for item in value.values))
         if isinstance(value, tuple):
             return tuple(value_key(item, depth + 1) for item in value)
         if isinstance(value, ListValue) and value.cls is None:
@@ -239,6 +245,8 @@ def key_of(owner: Any, name: str, value: Value, root: ModuleInstance) -> Any:
         return id(value)
     if isinstance(value, ModuleInstance):
         return ("module", id(value.cls)) if isinstance(owner, ModuleInstance) else ("id", id(value))
+    if isinstance(value, ByRank):
+        return ("R", tuple(key_of(owner, name, one, root) for one in value.values))
     return value_key(value)
 
 

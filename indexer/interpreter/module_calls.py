@@ -90,7 +90,7 @@ class ModuleCalls:
 
     def materialise(self: Any, module: Any) -> Any:
         """Before a module's children are read as a whole: what runs depends on which there are."""
-        if self.readings and isinstance(module, ModuleInstance):
+        if self.readings and isinstance(module, ModuleInstance) and (id(module), "__children__") not in self.readings[-1].reads:
             self.note_read(module, "__children__", tuple(module.children))
             for name, child in module.children.items():
                 self.note_read(module, name, child)
