@@ -79,6 +79,8 @@ def join(one: Value, other: Value, condition: str, anchor: Anchor | None = None,
         return other if one is MISSING else one
     if same(one, other):
         return one
+    if isinstance(one, list) and isinstance(other, list):  # a table of an object of ours, such as its hooks: what is surely there
+        return [entry for entry in one if entry in other]
     if isinstance(one, TensorValue) and isinstance(other, TensorValue) and not (one.parameter and other.parameter):
         return join_tensors(one, other)
     if isinstance(one, Device) and isinstance(other, Device) and one.type == other.type:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from cgx.indexer.interpreter import counters
 from cgx.indexer.interpreter.blocks import run_block
 from cgx.indexer.interpreter.carried import carried
-from cgx.indexer.interpreter.joins import ANOTHER, join, join_tensors, same
+from cgx.indexer.interpreter.joins import ANOTHER, join, join_shapes, join_tensors, same
 from cgx.indexer.interpreter.scopes import Frame, Site
 from cgx.indexer.interpreter.signals import BREAK, RETURN, Overspent, Raised, StopConsumer
 from cgx.indexer.interpreter.trace import BranchNode, Event, LoopNode, ModuleCall, Node
@@ -424,6 +424,8 @@ def widen(interp: Interp, change: Change, loop: LoopNode) -> Value:
         # What a tensor is has no alternatives: it is unknown (None) where another iteration finds it otherwise.
         if before is None:
             return MISSING
+        if change.key == "shape":
+            return join_shapes(before, after)
         if change.key in ("dtype", "device", "pinned", "requires_grad"):
             return None
     name = change.key if isinstance(change.key, str) else ""

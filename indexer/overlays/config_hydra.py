@@ -112,6 +112,15 @@ def _initialize(interp: Any, site: Any, args: Args, kwargs: Kwargs) -> Value:
     return Opaque("contextlib.nullcontext")
 
 
+def _initialize_module(interp: Any, site: Any, args: Args, kwargs: Kwargs) -> Value:
+    """The folder of a package, wherever the call stands."""
+    name = text_of(args[0] if args else kwargs.get("config_module"))
+    found = interp.sources.find(name) if name is not None else None
+    if name is not None:
+        interp.flags[FOLDER] = posixpath.dirname(found[1]) if found is not None and found[1].endswith(".py") else name.replace(".", "/")
+    return Opaque("contextlib.nullcontext")
+
+
 def _compose(interp: Any, site: Any, args: Args, kwargs: Kwargs) -> Value:
     name = text_of(args[0] if args else kwargs.get("config_name"))
     words = items_of(interp, args[1] if len(args) > 1 else kwargs.get("overrides", ListValue()), site)
@@ -207,7 +216,7 @@ ENTRIES: dict[str, Handler] = {
     "hydra.compose": _compose,
     "hydra.initialize": _initialize,
     "hydra.initialize_config_dir": _initialize,
-    "hydra.initialize_config_module": _initialize,
+    "hydra.initialize_config_module": _initialize_module,
     "hydra.experimental.compose": _compose,
     "hydra.experimental.initialize": _initialize,
     "hydra.core.config_store.ConfigStore.instance": lambda interp, site, args, kwargs: Opaque(

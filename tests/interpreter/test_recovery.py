@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from interpreted import called, job, reasons
+from interpreted import called, calls, job, reasons
 
 MODEL = """
 import torch, torch.nn as nn
@@ -76,3 +76,35 @@ def test_an_undecided_early_return_before_a_failed_exit_goes_on(tmp_path: Path, 
 def test_a_plain_exit_ends_the_run(tmp_path: Path) -> None:
     source = "import sys\n" + MODEL + "Net()(torch.zeros(1, 4))\nsys.exit(0)\nNet()(torch.zeros(1, 4))\n"
     assert called(job(tmp_path, {"main.py": source})) == ["Net", "Linear"]
+
+
+def test_wrappers_and_hooks_of_an_undecided_branch_are_not_there_for_sure(tmp_path: Path) -> None:
+    text = (
+        "import os, torch, torch.nn as nn\n"
+        "model = nn.Linear(4, 4)\n"
+        "handle = model.register_forward_pre_hook(lambda module, args: args)\n"
+        "if os.path.exists('flag'):\n    handle.remove()\n"
+        "if torch.cuda.device_count() > 1:\n    model = nn.DataParallel(model)\n"
+        "model(torch.ones(2, 4))\n"
+    )
+    trace = job(tmp_path, {"main.py": text})
+    assert not trace.faults
+    assert {node.outputs[0][1].shape for node in calls(trace)} == {(2, 4)}
+
+
+def test_a_tensor_whose_size_changes_in_a_loop_has_no_sure_size_there(tmp_path: Path) -> None:
+    text = (
+        "import torch, torch.nn as nn\n"
+        "lin = nn.Linear(4, 4)\n"
+        "x, y = torch.ones(2, 4), torch.ones(3, 4)\n"
+        "for batch in open('rows'):\n"
+        "    lin(x)\n"
+        "    x.data = torch.cat([x, y])\n"
+        "    y.data = torch.load(batch)\n"
+        "lin(x)\n"
+    )
+    trace = job(tmp_path, {"main.py": text})
+    assert not trace.faults
+    shapes = [node.outputs[0][1].shape for node in calls(trace)]
+    assert shapes and all(shape is None or isinstance(shape, tuple) for shape in shapes)
+    assert all(dim is None or isinstance(dim, int) for shape in shapes for dim in shape or ())
