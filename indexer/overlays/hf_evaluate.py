@@ -20,8 +20,22 @@ def read(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) ->
     """``add_batch``, ``compute``: the host waits for every sample of a device tensor."""
     for tensor in tensors_in((*args[1:], *kwargs.values())):
         if on_device(tensor):
-            count = tensor.shape[0] if tensor.shape else interp.unknown(f"len({tensor.name or 'predictions'})", "data", site, hint="int")
-            with interp.inside(LoopNode(site.anchor, site.text, count=count, expr="samples", target="sample", over="comprehension", bound=site.anchor)):
+            count = (
+                tensor.shape[0]
+                if tensor.shape
+                else interp.unknown(f"len({tensor.name or 'predictions'})", "data", site, hint="int")
+            )
+            with interp.inside(
+                LoopNode(
+                    site.anchor,
+                    site.text,
+                    count=count,
+                    expr="samples",
+                    target="sample",
+                    over="comprehension",
+                    bound=site.anchor,
+                )
+            ):
                 sync(interp, "cpu", tensor, site)
     return DictValue(open=True)
 

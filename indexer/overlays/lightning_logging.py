@@ -13,6 +13,7 @@ from typing import Any
 from cgx.indexer.interpreter.values import DictValue, Instance, Opaque, TensorValue, Unknown, Value
 from cgx.indexer.overlays.arguments import bind, flag, number, plain
 from cgx.indexer.overlays.lightning_options import LOGGED, on_cpu
+from cgx.indexer.overlays.metric_objects import METRIC, compute
 from cgx.indexer.overlays.transfer import ACCELERATORS
 
 AUTHOR = "overlays.lightning"
@@ -34,6 +35,7 @@ class Metric:
     sync_dist: bool
     stage: str
     mean: bool = True
+    value: Value = None
 
 
 def trainer_of(module: Value) -> Opaque | None:
@@ -52,11 +54,12 @@ def log(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> 
         str(plain(bound.get("name")) or "value"), site, lies_on_device(value, trainer), flag(bound.get("prog_bar"), False) is True,
         flag(bound.get("logger"), True) is not False, flag(bound.get("on_step"), stepwise) is True, flag(bound.get("on_epoch"), not stepwise) is True,
         flag(bound.get("sync_dist"), False) is True and interp.world.size != 1, str(trainer.attrs.get("cgx.stage", "training")),
-        bound.get("reduce_fx", "mean") == "mean",
+        bound.get("reduce_fx", "mean") == "mean", value,
     )  # fmt: skip
     if is_number(value) and not on_cpu(trainer):
         interp.event("copy", site, author=AUTHOR, direction="H2D", what=f"logged number {metric.name}", source="pageable", non_blocking=False, blocks_host=True,
                      bytes=4, sync_kind="other", factory=True, phase=metric_phase(metric))  # fmt: skip
+    metric.sync_dist = metric.sync_dist and not is_object(value)  # which gathers its own states
     if metric.sync_dist and metric.on_step:
         reduce(interp, metric, 1)
     held = trainer.attrs[LOGGED]
@@ -73,7 +76,12 @@ def lies_on_device(value: Value, trainer: Opaque) -> bool:
     """Tensors where they lie; numbers become tensors of the device, and so do the results of metric objects."""
     if isinstance(value, TensorValue):
         return value.device in ACCELERATORS
-    return not on_cpu(trainer) and (is_number(value) or (isinstance(value, Opaque) and "torchmetrics" in value.qname))
+    return not on_cpu(trainer) and (is_number(value) or is_object(value))
+
+
+def is_object(value: Value) -> bool:
+    """A metric of torchmetrics: its ``compute`` is called at the end of the epoch."""
+    return isinstance(value, Opaque) and "torchmetrics" in value.qname
 
 
 def is_number(value: Value) -> bool:
@@ -126,6 +134,8 @@ def at_epoch_end(interp: Any, trainer: Opaque, stage: str) -> bool:
     for metric in found:
         if metric.sync_dist:
             reduce(interp, metric, 2 if metric.mean else 1)
+        if isinstance(metric.value, Opaque) and metric.value.qname == METRIC:
+            compute(interp, metric.site, [metric.value], {}, metric_phase(metric))
         if metric.prog_bar:
             item(interp, metric, "progress bar")
         if metric.logger and trainer.attrs.get("logger") is not None:

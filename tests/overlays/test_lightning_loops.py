@@ -244,3 +244,17 @@ def test_fsdp_has_the_units_of_its_policy(tmp_path: Path) -> None:
         ("reduce_scatter", "backward"),
         ("all_gather", "checkpoint"),
     } <= sent
+
+
+def test_a_metric_object_gathers_its_states_at_the_end_of_the_epoch(tmp_path: Path) -> None:
+    found = read(tmp_path, init="        import torchmetrics\n        self.mean = torchmetrics.MeanMetric()",
+                 log='self.mean(loss); self.log("loss", self.mean, on_step=False, on_epoch=True, sync_dist=True)', options="max_epochs=3, devices=2")  # fmt: skip
+    gathers = rows(found, "device_device", issued_by="torchmetrics")
+    assert [(row["collective"], row["repeat"], row["phase"], row["frequency"]["per"]) for row in gathers] == [
+        ("barrier", 2, "logging", "epoch"), ("all_gather", 2, "logging", "epoch"),
+    ]  # fmt: skip
+    assert not rows(found, "device_device", issued_by="LightningModule.log")
+    assert [row["what"].partition(" in ")[0] for row in rows(found, "syncs", kind="branch")] == [
+        "nans.any()",
+        "nans_weight.any()",
+    ]
