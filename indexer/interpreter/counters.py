@@ -35,10 +35,14 @@ def planned(interp: Interp, node: ast.While, frame: Frame) -> tuple[int, ast.If 
     return None
 
 
+def _truth(interp: Interp, test: ast.expr, frame: Frame) -> bool | None:
+    return interp.truth(interp.eval(test, frame))
+
+
 def holds(interp: Interp, node: ast.While, frame: Frame, ending: ast.If | None) -> bool:
     """Asked behind the loop: no other break may leave it, and a condition round the counter's growth holds in any round."""
     for test in gates(node):
-        if interp.attempt(lambda test=test: interp.truth(interp.eval(test, frame))) is not True:
+        if interp.attempt(partial(_truth, interp, test, frame)) is not True:
             return False
     for owner in _leaving(node.body):
         if owner is ending:

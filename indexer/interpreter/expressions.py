@@ -206,7 +206,7 @@ def shorter_period(parts: list[Value]) -> str:
 
 def only_period(parts: list[Value]) -> str:
     """``step != 0 and divisible(step, 500)`` holds every 500."""
-    periods = {str(one.guard) for one in parts if noted_period(one) is not None}  # type: ignore[union-attr]
+    periods = {str(one.guard) for one in parts if noted_period(one) is not None}
     return periods.pop() if len(periods) == 1 else ""
 
 

@@ -60,7 +60,7 @@ class Guards:
         for text, _ in test.options if isinstance(test, Alternatives) else ():
             found = self.period_conditions.get(text) or self.period_conditions.get(negated(text))
             if found is not None:
-                return found  # type: ignore[no-any-return]
+                return found
         return None
 
     def round_of(self, condition: str) -> tuple[Anchor | None, Anchor | None]:

@@ -27,7 +27,7 @@ class ConsoleScript(NamedTuple):
 def console_scripts(tree: Any) -> tuple[ConsoleScript, ...]:
     """All console scripts that the tree declares, sorted by name: metadata at its root and in its first two levels."""
     if isinstance(tree, Watched):
-        return tree.ask(console_scripts)  # type: ignore[no-any-return]
+        return tree.ask(console_scripts)
     try:
         return _read_once(tree)
     except TypeError:  # a tree that cannot be a key

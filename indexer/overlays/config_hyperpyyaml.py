@@ -79,7 +79,7 @@ class Reader:
 
     def scalar(self, node: yaml.Node) -> Any:
         plain = (
-            yaml.ScalarNode(self.loader.resolve(yaml.ScalarNode, node.value, (True, False)), node.value)
+            yaml.ScalarNode(self.loader.resolve(yaml.ScalarNode, node.value, (True, False)), node.value)  # type: ignore[no-untyped-call]
             if node.tag.startswith("!")
             else node
         )

@@ -23,7 +23,7 @@ def source_roots(tree: Tree) -> list[str]:
     if isinstance(tree, EnvironmentTree):
         return [""]
     if isinstance(tree, Watched):
-        return tree.ask(source_roots)  # type: ignore[no-any-return]
+        return tree.ask(source_roots)
     if tree not in _known:
         _known[tree] = _find_roots(tree)
     return _known[tree]

@@ -29,7 +29,7 @@ from cgx.indexer.interpreter.stdlib.support import (
 from cgx.indexer.interpreter.values import DictValue, ListValue, Unknown, Value
 
 
-class SafeYaml(yaml.SafeLoader):  # type: ignore[misc]
+class SafeYaml(yaml.SafeLoader):
     """PyYAML's safe loader; a tag that it does not know gives an Unknown and not an error."""
 
 
@@ -39,10 +39,11 @@ def _tagged(loader: yaml.SafeLoader, suffix: str, node: yaml.Node) -> Any:
 
 SafeYaml.add_multi_constructor("!", _tagged)
 SafeYaml.add_multi_constructor("tag:yaml.org,2002:python/", _tagged)
-SafeYaml.add_constructor(
-    "tag:yaml.org,2002:python/tuple",
-    lambda loader, node: tuple(loader.construct_sequence(node, deep=True)),
-)
+def _tuple(loader: yaml.SafeLoader, node: yaml.Node) -> Any:
+    return tuple(loader.construct_sequence(node, deep=True)) if isinstance(node, yaml.SequenceNode) else _tagged(loader, "python/tuple", node)
+
+
+SafeYaml.add_constructor("tag:yaml.org,2002:python/tuple", _tuple)
 
 
 def parse_yaml(text: str | bytes) -> Any:
