@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import builtins
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -59,8 +60,17 @@ def get_attribute(interp: Interp, owner: Value, name: str, site: Site) -> Value:
     return interp.unknown(site.text, "unsupported", site)
 
 
-def _several(interp: Interp, owner: Value, name: str, site: Site) -> Value:
+def _several(interp: Interp, owner: Alternatives, name: str, site: Site) -> Value:
+    fitting = tuple((text, one) for text, one in owner.options if not _lacks(one, name))
+    if fitting and len(fitting) < len(owner.options):  # whoever asks counts on the others
+        owner = Alternatives(fitting, owner.anchor) if len(fitting) > 1 else fitting[0][1]
     return operators.lift(interp, (owner,), lambda one: get_attribute(interp, one, name, site))
+
+
+def _lacks(value: Value, name: str) -> bool:
+    """An exception that a function returns where it should raise it."""
+    kind = getattr(builtins, value.qname, None) if isinstance(value, Opaque) else None
+    return isinstance(kind, type) and issubclass(kind, BaseException) and not hasattr(kind, name)
 
 
 def _unknown(interp: Interp, owner: Unknown, name: str, site: Site) -> Value:

@@ -472,6 +472,8 @@ class Conversion:
             if value.cls is not None and self.is_subclass(value.cls, kind):
                 return True
             return qname == "list"
+        if isinstance(value, Sequence) and value.qname in ("list", "tuple") and "." not in qname:
+            return qname == value.qname
         if isinstance(value, DictValue):
             return qname in ("dict", "collections.OrderedDict", "collections.defaultdict") and (qname == "dict" or qname.endswith(value.kind))
         if isinstance(value, SetValue):

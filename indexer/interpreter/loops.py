@@ -207,7 +207,7 @@ def _indexed(interp: Interp, node: Any, frame: Frame, loop: LoopNode, items: lis
     if not items:
         return None
     literal = isinstance(node.iter, ast.List | ast.Tuple) or len(items) == 1
-    limit = MAX_JOB_UNROLL if literal else FEW if len(items) <= FEW and records(items) else 1
+    limit = MAX_JOB_UNROLL if literal else FEW if len(items) <= FEW and (records(items) or assorted(items)) else 1
     outer_exit, frame.early_exit = frame.early_exit, False
     context = LoopContext(loop.expr, len(items), loop.bound or loop.anchor)
     summarised = interp.summarised
@@ -255,6 +255,14 @@ def records(items: list[Value]) -> bool:
     """Dicts (or tuples of them) that differ, such as parameter groups: no one of them stands for all."""
     parts = [part for item in items for part in (item if isinstance(item, tuple) else (item,))]
     return bool(parts) and all(isinstance(part, DictValue) for part in parts)
+
+
+def assorted(items: list[Value]) -> bool:
+    """Entries of a dict under names of their own, whose values are not of one kind or do not lie on one device."""
+    if not all(isinstance(item, tuple) and len(item) == 2 and isinstance(item[0], str) for item in items):
+        return False
+    values = [item[1] for item in items]
+    return any(isinstance(value, TensorValue) for value in values) and len({(type(one), getattr(one, "device", None)) for one in values}) > 1
 
 
 def works(nodes: list[Node]) -> bool:

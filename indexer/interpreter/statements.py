@@ -9,6 +9,7 @@ import ast
 import builtins
 from collections.abc import Callable
 from functools import partial
+from types import NoneType
 from typing import TYPE_CHECKING, Any
 
 from cgx.indexer.interpreter import operators
@@ -23,6 +24,7 @@ from cgx.indexer.interpreter.trace import BranchNode
 from cgx.indexer.interpreter.trail import Change
 from cgx.indexer.interpreter.values import (
     MAYBE,
+    MISSING,
     Alternatives,
     ByRank,
     ClassValue,
@@ -240,6 +242,10 @@ def merge(interp: Interp, one: dict[Any, Change], two: dict[Any, Change], text: 
             interp.trail.write(change, first if same(first, second) else unsure)
             continue
         name = change.key if isinstance(change.key, str) else ""
+        if change.kind == "item" and (first is MISSING or second is MISSING) and isinstance(change.before, str | int | float | tuple | NoneType):
+            # One branch took it out: whoever asks may find a default of its own in its place.
+            gone = Unknown(name, "undecided-branch", guard=text)
+            first, second = gone if first is MISSING else first, gone if second is MISSING else second
         interp.trail.write(change, join(first, second, text, None, name))
 
 

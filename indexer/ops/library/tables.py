@@ -75,6 +75,8 @@ OPS: list[tuple[str, str, str, object, str]] = [
     ("flashinfer.single_prefill_with_kv_cache", "flashinfer.prefill.single_prefill_with_kv_cache", "q, k, v", rules.attention(), "f16[9,8,64], f16[9,2,64], f16[9,2,64] -> f16[9,8,64]"),
     ("flashinfer.single_decode_with_kv_cache", "flashinfer.decode.single_decode_with_kv_cache", "q, k, v", rules.shaped_as("q"), ""),
     ("torchvision.ops.nms", "torchvision.ops.boxes.nms torch.ops.torchvision.nms", "boxes, scores, iou_threshold", lambda call: tensor((None,), "int64", call.tensor("boxes").device), ""),
+    ("torchvision.ops.batched_nms", "torchvision.ops.boxes.batched_nms", "boxes, scores, idxs, iou_threshold",
+     lambda call: tensor((None,), "int64", call.tensor("boxes").device), ""),
     ("torchvision.ops.roi_align", "torchvision.ops.roi_align.roi_align torch.ops.torchvision.roi_align", "input, boxes, output_size, spatial_scale=1.0",
      rules.unknown_result, ""),
 ]  # fmt: skip
@@ -86,7 +88,7 @@ QUERIES: list[OpRow] = [
 
 ROWS: list[OpRow] = [
     *(row(name, "", signature, rule, example, aliases=also, opaque=True,  # type: ignore[arg-type]
-          sync="dynamic shape" if name.endswith((".unpad_input", ".nms")) else None) for name, also, signature, rule, example in OPS),
+          sync="dynamic shape" if name.endswith((".unpad_input", ".nms", ".batched_nms")) else None) for name, also, signature, rule, example in OPS),
     *QUERIES,
 ]  # fmt: skip
 

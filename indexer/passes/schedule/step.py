@@ -260,17 +260,18 @@ def inference_step(found: list[Spot], models: list[Spot]) -> Step:
             step.forwards = [spot for spot in models if step.loop is None or spot.holds(step.loop)]
             if step.loop is None:
                 step.forwards = [spot for spot in step.forwards if spot.holds(step.micro) or not repeats_micro(spot, step.micro)]
-                step.units[id(step.micro)] = repeat_unit(step.micro, found)
+                step.units[id(step.micro)] = repeat_unit(step.micro, found) or "token"
     if step.loop is not None and (step.loop.over == "loader" or step.loop.symbol.endswith("DataLoader")):
         step.kind = "batch"
     inner = [loop for spot in step.forwards for loop in loops_below(spot, step.loop)]
     name_units(step)
-    for loop in inner:
-        step.units[id(loop)] = repeat_unit(loop, found)
-    if inner and step.micro is None:
-        step.micro = next((loop for loop in reversed(inner) if loop.carries), inner[-1])
+    named = [loop for loop in inner if repeat_unit(loop, found)]
+    for loop in named:
+        step.units[id(loop)] = repeat_unit(loop, found) or ""
+    if named and step.micro is None:
+        step.micro = next((loop for loop in reversed(named) if loop.carries), named[-1])
     choose_entry(step, found)
-    if step.loop is not None and isinstance(step.entry_node, CallNode) and step.kind != "batch" and step.micro is None:
+    if step.loop is not None and isinstance(step.entry_node, CallNode) and step.kind != "batch" and step.micro is None and stepped(step.entry_node, step.loop):
         step.units[id(step.loop)] = "step"  # an engine that is stepped
     return step
 
@@ -340,19 +341,32 @@ def repeats_micro(spot: Spot, micro: LoopNode) -> bool:
 
 
 def common_loop(looped: list[Spot]) -> LoopNode | None:
-    """The innermost loop round all of them."""
-    for loop in reversed(looped[0].outer_loops()):
-        if all(spot.holds(loop) for spot in looped):
-            return loop
-    return None
+    """The innermost loop round all of them; one of a single round, as over the one crop of an image, only where there is no other."""
+    common = [loop for loop in reversed(looped[0].outer_loops()) if all(spot.holds(loop) for spot in looped)]
+    return next((loop for loop in common if loop_count(loop) != 1), common[0] if common else None)
 
 
-def repeat_unit(loop: LoopNode, found: list[Spot]) -> str:
-    """``token`` where a round picks one, or ``denoising step``; else by the words of the loop's bound and function."""
+def repeat_unit(loop: LoopNode, found: list[Spot]) -> str | None:
+    """``token`` where a round picks one, or ``denoising step``; else by the words of the loop's bound and function.
+
+    None for rounds of their own, as over crops, clips or settings to try: they repeat within the request.
+    """
     if loop.carries and any(spot.holds(loop) and picks_token(spot) for spot in found):
         return "token"
-    text = f"{loop.expr} {loop.target} {loop.symbol} {loop.anchor.symbol} {loop.anchor.path}"
-    return "denoising step" if DENOISE_WORDS.search(text) or (loop.carries and not TOKEN_WORDS.search(text)) else "token"
+    if DENOISE_WORDS.search(f"{own_words(loop)} {loop.symbol} {loop.anchor.symbol} {loop.anchor.path}" if counted(loop) or loop.carries else own_words(loop)):
+        return "denoising step"
+    if loop.carries:
+        return "token" if TOKEN_WORDS.search(f"{own_words(loop)} {loop.symbol} {loop.anchor.symbol} {loop.anchor.path}") else "denoising step"
+    return "token" if TOKEN_WORDS.search(own_words(loop)) else None
+
+
+def own_words(loop: LoopNode) -> str:
+    """What the loop says of itself: where it goes through things of its own, its function's name tells nothing of its rounds."""
+    return f"{loop.expr} {loop.target} {loop.anchor.symbol if counted(loop) else ''}"
+
+
+def counted(loop: LoopNode) -> bool:
+    return loop.over in ("range", "while")
 
 
 def picks_token(spot: Spot) -> bool:
@@ -361,10 +375,15 @@ def picks_token(spot: Spot) -> bool:
 
 def only_tokens(loop: LoopNode) -> bool:
     """A single loop that is one of tokens or denoising steps, not of requests."""
-    text = f"{loop.expr} {loop.target} {loop.anchor.symbol}"
+    text = own_words(loop)
     return bool(DENOISE_WORDS.search(text) or TOKEN_WORDS.search(text)) and loop.over in ("range", "while", "list", "") and not re.search(
         r"request|prompt|sample|finished|queue", text, re.IGNORECASE
     )
+
+
+def stepped(call: CallNode, loop: LoopNode) -> bool:
+    """A round is a step of an engine, not a request that a known list holds."""
+    return loop.over == "while" or bool(STEP_CALL.search(call.symbol.rpartition(".")[2]))
 
 
 def steps_engine(spot: Spot, loop: LoopNode) -> bool:
