@@ -259,6 +259,9 @@ class Externals:
         stand_in = torch_basics.polyfill(self, qname)
         if isinstance(stand_in, FunctionValue):
             return self.call_stand_in(stand_in, args, kwargs, site)
+        holder = torch_basics.polyfill(self, kind) if kind else MISSING
+        if isinstance(holder, ClassValue) and holder.lookup(name) is not MISSING:  # a static method of a layer
+            return self.call_stand_in(self.getattr(holder, name, site), args, kwargs, site)
         if registry.find(qname) is not None:
             return self.op(qname, args, kwargs, site)
         if kind.startswith("torch.nn.Module"):

@@ -13,9 +13,9 @@ from cgx.indexer.interpreter.imports import import_module, run_module
 from cgx.indexer.interpreter.inputs import make_inputs
 from cgx.indexer.interpreter.interp import Interp, Options, World
 from cgx.indexer.interpreter.scopes import Frame, Scope, Site
-from cgx.indexer.interpreter.signals import Raised, StopRun
+from cgx.indexer.interpreter.signals import Raised
 from cgx.indexer.interpreter.sources import Code, Sources
-from cgx.indexer.interpreter.started import run_started
+from cgx.indexer.interpreter.started import run_started, to_the_end
 from cgx.indexer.interpreter.trace import Trace
 from cgx.indexer.interpreter.values import External, ModuleInstance, ModuleObject, Opaque, Unknown, Value
 from cgx.indexer.source import installed_roots
@@ -70,7 +70,7 @@ def _run_job(tree: Any, env: Sequence[Any], plan: Any, options: Options) -> Trac
         _run_function(interp, plan.function)
     else:
         _run_script(interp, plan)
-    run_started(interp, _attempt)
+    run_started(interp)
     return finish(interp)
 
 
@@ -98,7 +98,7 @@ def _run_script(interp: Interp, plan: Any) -> None:
         tree, path, _, external = found
         parent = name.rpartition(".")[0]
         if parent:
-            _attempt(interp, lambda: import_module(interp, parent, None))
+            to_the_end(interp, lambda: import_module(interp, parent, None))
     else:
         tree, path, external = interp.tree, plan.script, False
         name = path.rpartition("/")[2].removesuffix(".py")
@@ -125,7 +125,7 @@ def run_main(interp: Interp, code: Code, name: str) -> None:
             if interp.exec(statement, frame) is not None:
                 break
 
-    _attempt(interp, run)
+    to_the_end(interp, run)
 
 
 def _run_function(interp: Interp, target: str) -> None:
@@ -140,19 +140,7 @@ def _run_function(interp: Interp, target: str) -> None:
             value = interp.getattr(value, part, interp.no_site)
         interp.call(value, [], {}, interp.no_site)
 
-    _attempt(interp, run)
-
-
-def _attempt(interp: Interp, run: Callable[[], Any]) -> None:
-    """Run to the end of the script; how it ended early is noted."""
-    try:
-        run()
-    except Raised as error:
-        if error.kind != "SystemExit":
-            interp.note_raise(error, "the job")
-    except StopRun as stop:
-        if stop.reason:
-            interp.note_unknown(Unknown("the job", stop.reason, None))
+    to_the_end(interp, run)
 
 
 def run_build(tree: Any, env: Sequence[Any], build: str, inputs: Sequence[str] = (), options: Options | None = None) -> Trace:
@@ -219,14 +207,14 @@ def _build_module(interp: Interp, where: str) -> ModuleObject:
         module = ModuleObject(where.removesuffix(".py").replace("/", "."), where, scope)
         scope.module, scope.globals = module, scope
         interp.modules[module.name] = module
-        _attempt(interp, lambda: run_module(interp, module, code))
+        to_the_end(interp, lambda: run_module(interp, module, code))
         return module
     found: list[Value] = [None]
 
     def run() -> None:
         found[0] = import_module(interp, where, None)
 
-    _attempt(interp, run)
+    to_the_end(interp, run)
     if not isinstance(found[0], ModuleObject) or isinstance(found[0], External):
         raise UserError(f"--build: no module {where!r} in the source")
     return found[0]

@@ -7,11 +7,13 @@ one target each is a rank: what differs in their arguments differs by rank.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from cgx.indexer.interpreter.joins import same
-from cgx.indexer.interpreter.trace import Event, ModuleCall
+from cgx.indexer.interpreter.signals import Raised, StopRun
+from cgx.indexer.interpreter.trace import Event, LoopNode, ModuleCall, Node
 from cgx.indexer.interpreter.values import (
     BoundMethod,
     ByRank,
@@ -21,6 +23,7 @@ from cgx.indexer.interpreter.values import (
     ModuleInstance,
     Opaque,
     Partial,
+    Unknown,
     Value,
 )
 
@@ -30,21 +33,59 @@ if TYPE_CHECKING:
 BUSY = ("sync", "copy", "collective")  # events of a process that holds a device
 
 
-def run_started(interp: Interp, attempt: Callable[[Interp, Callable[[], Any]], None]) -> None:
-    """Run what was started, target by target, until one of them runs a model."""
+def run_started(interp: Interp, holder: Node | None = None) -> None:
+    """Run what was started, target by target, until one of them runs a model. It stands in ``holder``, else at the end."""
     if runs_model(interp):
         return
     for group in grouped(interp.started.items):
-        children, start = interp.trace.root.children, len(interp.trace.root.children)
+        children = (holder or interp.trace.root).children
+        start = len(children)
         first, site = group[0]
         ranks(interp, len(group))
         args = [merged([arguments(one)[place] for one, _ in group]) for place in range(len(arguments(first)))]
         names = first.attrs.get("kwargs")
         kwargs = dict(names.items) if isinstance(names, DictValue) else {}
-        attempt(interp, lambda args=args, kwargs=kwargs, first=first, site=site: interp.call(first.attrs["target"], args, kwargs, site))  # type: ignore[misc]
+        to_the_end(interp, lambda args=args, kwargs=kwargs, first=first, site=site: interp.call(first.attrs["target"], args, kwargs, site))  # type: ignore[misc]
         if runs_model(interp) or any(isinstance(node, Event) and node.kind in BUSY for top in children[start:] for node in top.walk()):
             return
         del children[start:]
+
+
+def join_started(interp: Interp) -> None:
+    """The job waits for what it started: that comes before what follows, where nothing ran a model so far.
+
+    It stands beside the loop over the processes, not in it, and what comes later is one process's work again.
+    """
+    world = interp.world
+    size, local_size, ranks = world.size, world.local_size, world.ranks
+    with beside(interp) as holder:
+        run_started(interp, holder)
+    world.size, world.local_size, world.ranks = size, local_size, ranks
+
+
+@contextmanager
+def beside(interp: Interp) -> Iterator[Node]:
+    """Outside the loops that are open where the job stands."""
+    stack, loops, unknown = list(interp.stack), list(interp.loops), interp.unknown_loops
+    first = next((place for place, node in enumerate(stack) if isinstance(node, LoopNode)), len(stack))
+    interp.loops[:], interp.unknown_loops = [], 0
+    del interp.stack[first:]
+    try:
+        yield interp.stack[-1]
+    finally:
+        interp.stack[:], interp.loops[:], interp.unknown_loops = stack, loops, unknown
+
+
+def to_the_end(interp: Interp, run: Callable[[], Any]) -> None:
+    """Run to the end of a process; how it ended early is noted."""
+    try:
+        run()
+    except Raised as error:
+        if error.kind != "SystemExit":
+            interp.note_raise(error, "the job")
+    except StopRun as stop:
+        if stop.reason:
+            interp.note_unknown(Unknown("the job", stop.reason, None))
 
 
 def runs_model(interp: Interp) -> bool:

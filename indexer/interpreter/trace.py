@@ -69,6 +69,9 @@ class OpNode(Node):
     opaque: bool = False  # custom kernel, extension or library function without source
 
 
+SEARCH = "search"  # what a LoopNode is over where an optimizer calls its closure again and again
+
+
 @dataclass(eq=False, slots=True)
 class LoopNode(Node):
     """A loop whose body stands once for all iterations (``summary``), or was evaluated per index (one child list).

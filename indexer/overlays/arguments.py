@@ -17,6 +17,7 @@ from cgx.indexer.interpreter.values import (
     DType,
     External,
     ListValue,
+    ModuleInstance,
     Opaque,
     SetValue,
     TensorValue,
@@ -108,8 +109,11 @@ def items_of(value: Value) -> list[Value] | None:
     return None
 
 
-def tensors_in(value: Value, limit: int = 10_000) -> list[TensorValue]:
-    """Tensors in nested containers and in the attributes of modelled objects, each once, in order."""
+def tensors_in(value: Value, limit: int = 10_000, modules: bool = False) -> list[TensorValue]:
+    """Tensors in nested containers and in the attributes of modelled objects, each once, in order.
+
+    ``modules``: also the parameters and buffers of modules, as where an object is written as a whole.
+    """
     found: list[TensorValue] = []
     seen: set[int] = set()
     stack = [value]
@@ -131,6 +135,9 @@ def tensors_in(value: Value, limit: int = 10_000) -> list[TensorValue]:
         elif isinstance(item, Opaque):
             seen.add(id(item))
             stack.extend(reversed(list(item.attrs.values())))
+        elif modules and isinstance(item, ModuleInstance):
+            seen.add(id(item))
+            stack.extend(reversed([*item.parameters.values(), *item.buffers.values(), *item.children.values()]))
     return found
 
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import ast
+import re
 from typing import Any
 
-from cgx.indexer.interpreter.trace import Event, ScopeNode
+from cgx.indexer.interpreter.trace import CallNode, Event, Node, ScopeNode
 from cgx.indexer.interpreter.values import (
     MISSING,
     Alternatives,
@@ -18,6 +19,7 @@ from cgx.indexer.interpreter.values import (
 )
 from cgx.model.anchors import Anchor
 
+TRANSFORMS = re.compile(r"transform|augment|pre_?process|tokeni[sz]e", re.IGNORECASE)
 NESTED = ("dataset", "datasets")
 
 
@@ -57,7 +59,28 @@ def events_inside(scope: ScopeNode) -> list[dict[str, Any]]:
             row = {"hop": node.data["hop"], "by": node.data.get("by", ""), "anchor": node.anchor}
             if row not in rows:
                 rows.append(row)
+    for call in calls_in(scope):
+        row = {"hop": "transform", "by": call.symbol, "anchor": call.anchor}
+        if TRANSFORMS.search(call.text.partition("(")[0].rpartition(".")[2]) and row not in rows:
+            rows.append(row)
     return rows
+
+
+def calls_in(scope: ScopeNode) -> list[CallNode]:
+    """Calls that the functions of the data set make themselves, not those further down."""
+    found: list[CallNode] = []
+
+    def visit(node: Node, depth: int) -> None:
+        for child in node.children:
+            if isinstance(child, CallNode):
+                if depth:
+                    found.append(child)
+                visit(child, depth + 1) if depth < 2 else None
+            else:
+                visit(child, depth)
+
+    visit(scope, 0)
+    return found
 
 
 def dataset_hops(dataset: Value, fallback: Anchor | None) -> list[dict[str, Any]]:

@@ -30,6 +30,7 @@ AUTHOR = "overlays.data_loader"
 LOADER = "torch.utils.data.DataLoader"
 ITERATOR = "torch.utils.data.iterator.DataLoader"  # what iterating a loader gives
 INNER = "cgx.loader"  # on an instance of a subclass of the loader
+ORDER = {hop: place for place, hop in enumerate(("read", "decode", "transform"))}
 WORKER = "torch.utils.data.worker"
 SIGNATURE = (
     "dataset batch_size shuffle sampler batch_sampler num_workers collate_fn pin_memory drop_last timeout worker_init_fn "
@@ -234,7 +235,8 @@ def hops(loader: Opaque) -> list[dict[str, Any]]:
     seen = attrs.get("cgx.seen") or []
     inside = dataset_hops(attrs.get("dataset"), loader.anchor)
     if any(row["hop"] == "read" for row in seen):  # the data set's own reads stand for the guess that it reads
-        inside = [*seen, *(row for row in inside if row["hop"] != "read")]
+        inside = [row for row in inside if row["hop"] != "read"]
+    inside = sorted([*seen, *inside], key=lambda row: ORDER.get(row["hop"], len(ORDER)))
     rows += [{**row, **runs} for row in inside]
     rows.append({"hop": "collate", **collator(loader), **runs})
     if workers is None or workers > 0:

@@ -44,6 +44,17 @@ def from_data(qname: str) -> Any:
     return make
 
 
+def new_tensor(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    """``tensor.new_tensor(data)``: host data that lands where the tensor lies."""
+    result = interp.op("torch.Tensor.new_tensor", args, kwargs, site)
+    data = args[1] if len(args) > 1 else kwargs.get("data")
+    if isinstance(result, TensorValue) and isinstance(data, int | float | ListValue | tuple):
+        for _ in [tensor for tensor in tensors_in(data) if on_device(tensor)]:
+            interp.event("sync", site, author=AUTHOR, sync="conversion", what=argument_text(site, 0, "data") or site.text)
+        factory_copy(interp, result, data, site)
+    return result
+
+
 def from_numpy(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
     """Shares the array's memory: a pageable host tensor."""
     result = interp.op("torch.from_numpy", args, kwargs, site)
@@ -54,4 +65,5 @@ def from_numpy(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Valu
 
 ENTRIES: dict[str, Any] = {f"torch.{name}": from_data(f"torch.{name}") for name in ("tensor", "as_tensor", "asarray")}
 ENTRIES["torch.from_numpy"] = from_numpy
+ENTRIES["torch.Tensor.new_tensor"] = new_tensor
 BASES: dict[str, tuple[str, ...]] = {}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from cgx.indexer.interpreter.trace import BranchNode, Event, Node
+from cgx.indexer.interpreter.trace import SEARCH, BranchNode, Event, LoopNode, Node
 from cgx.indexer.interpreter.values import DictValue, Instance, ListValue, Opaque, Sequence, TensorValue, Unknown, Value
 from cgx.indexer.overlays.arguments import bind, flag, number, plain
 
@@ -17,7 +17,7 @@ OPTIMIZER = "torch.optim.Optimizer"
 class OptimizerRow:
     """``signature``: parameters in order. ``foreach``: torch uses the multi-tensor form by default on CUDA.
 
-    ``syncs``: its step reads device values on the host.
+    ``syncs``: its step reads device values on the host; ``searches``: it calls the closure again and again.
     """
 
     name: str
@@ -25,6 +25,7 @@ class OptimizerRow:
     foreach: bool = True
     fused: bool = False
     syncs: str = ""
+    searches: bool = False
 
     @property
     def qname(self) -> str:
@@ -65,6 +66,7 @@ ROWS: tuple[OptimizerRow, ...] = (
         "params lr max_iter max_eval tolerance_grad tolerance_change history_size line_search_fn",
         foreach=False,
         syncs="conversion",
+        searches=True,
     ),
 )
 # what a step leaves for each parameter
@@ -179,7 +181,7 @@ def step(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) ->
     """``optimizer.step()``; a closure runs inside it."""
     optimizer = args[0]
     closure = kwargs.get("closure", args[1] if len(args) > 1 else None)
-    loss = interp.call(closure, [], {}, site) if closure is not None else None
+    loss = closed(interp, optimizer, closure, site) if closure is not None else None
     every = optimizer.attrs.get("cgx.accumulate", 1) if isinstance(optimizer, Opaque) else 1
     if every == 1:
         scaled(interp, optimizer, site)
@@ -193,6 +195,20 @@ def step(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) ->
     return loss
 
 
+def row_of(optimizer: Value) -> Any:
+    name = optimizer.attrs.get("cgx.row") if isinstance(optimizer, Opaque) else None
+    return next((row for row in ROWS if row.name == name), None)
+
+
+def closed(interp: Any, optimizer: Value, closure: Value, site: Any) -> Value:
+    """The closure's loss. A line search calls it until it is content: nobody knows how often."""
+    row = row_of(optimizer)
+    if row is None or not row.searches:
+        return interp.call(closure, [], {}, site)
+    with interp.inside(LoopNode(site.anchor, site.text, expr=site.text, over=SEARCH)):
+        return interp.call(closure, [], {}, site)
+
+
 def scaled(interp: Any, optimizer: Value, site: Any) -> None:
     """A prepared optimizer steps through a scaler, which reads ``found_inf`` unless the optimizer takes it fused."""
     if isinstance(optimizer, Opaque) and optimizer.attrs.get("cgx.scaled") and optimizer.attrs.get("fused") is not True:
@@ -202,12 +218,11 @@ def scaled(interp: Any, optimizer: Value, site: Any) -> None:
 def taken(interp: Any, optimizer: Value, site: Any) -> None:
     """The events of one step."""
     settle(optimizer)
-    row = optimizer.attrs.get("cgx.row") if isinstance(optimizer, Opaque) else None
+    row = row_of(optimizer)
     interp.event("compute", site, author=AUTHOR, key="optimizer_step",
                  value=optimizer.qname if isinstance(optimizer, Opaque) else optimizer.cls.qname if isinstance(optimizer, Instance) else "", optimizer=getattr(optimizer, "anchor", None))  # fmt: skip
-    for one in ROWS:
-        if one.name == row and one.syncs:
-            interp.event("sync", site, author=AUTHOR, sync=one.syncs, what=site.text, internal=True)
+    if row is not None and row.syncs and optimizer.attrs.get("cgx.device") != "cpu":
+        interp.event("sync", site, author=AUTHOR, sync=row.syncs, what=site.text, internal=True)
 
 
 def own_step(interp: Any, site: Any, owner: Instance, nodes: list[Node]) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from cgx.indexer.interpreter.started import join_started
 from cgx.indexer.interpreter.values import ByRank, Opaque, Unknown, Value
 from cgx.indexer.launch.plan import MAX_RANKS, UNKNOWN_RANKS
 from cgx.indexer.overlays.arguments import bind, items_of
@@ -55,6 +56,11 @@ def start(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -
     return None
 
 
+def join(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    join_started(interp)
+    return None
+
+
 def nothing(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
     return None
 
@@ -94,7 +100,7 @@ ENTRIES: dict[str, Any] = {
     "threading.Thread": thread,
     "threading.Thread.start": start,
     "threading.Thread.join": nothing,
-    "torch.multiprocessing.Process.join": nothing,
+    "torch.multiprocessing.Process.join": join,
     "torch.multiprocessing.Context.Process": process,
     "torch.multiprocessing.Context.Event": shared,
     "torch.multiprocessing.Event.set": nothing,

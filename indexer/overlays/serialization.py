@@ -5,8 +5,11 @@ from __future__ import annotations
 import ast
 from typing import Any
 
+from cgx.indexer.interpreter.stdlib.files import TEXT_FILE
+from cgx.indexer.interpreter.stdlib.support import text_of
 from cgx.indexer.interpreter.values import Device, DictValue, FunctionValue, Opaque, Value
 from cgx.indexer.overlays.arguments import argument_text, bind, device_type, tensors_in
+from cgx.indexer.overlays.data_files import loaded_data
 from cgx.indexer.overlays.transfer import ACCELERATORS, on_device, tensor_bytes
 
 AUTHOR = "overlays.serialization"
@@ -17,23 +20,42 @@ def save(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) ->
     bound = bind("obj f", args, kwargs)
     what = argument_text(site, 0, "obj") or site.text
     interp.event("checkpoint", site, author=AUTHOR, what=what, action="save")
-    tensors = [tensor for tensor in tensors_in(bound.get("obj")) if on_device(tensor)]
+    tensors = [tensor for tensor in tensors_in(bound.get("obj"), modules=True) if on_device(tensor)]
     if tensors:
         sizes = [tensor_bytes(tensor) for tensor in tensors]
         interp.event("copy", site, author=AUTHOR, direction="D2H", what=what, source="pageable", non_blocking=False, blocks_host=True,
                      bytes=sum(size for size in sizes if size) if all(sizes) else None, sync_kind="other", carrier="checkpoint")  # fmt: skip
+    path = path_of(bound.get("f"))
+    if path is not None:
+        interp.trail.set_item(interp.flags, f"saved in {path}", bound.get("obj"))
     return None
 
 
+def path_of(file: Value) -> str | None:
+    """The path of a file, or of an open one, where it is known."""
+    if isinstance(file, Opaque) and file.qname == TEXT_FILE:
+        file = file.attrs.get("name")
+    return text_of(file)
+
+
 def load(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
-    """``torch.load``: never read. What is in the file is not known; ``map_location`` may put it on the device."""
+    """``torch.load``: never read. What is in the file is not known; ``map_location`` may put it on the device.
+
+    What the job itself wrote there comes back as it was, tensors on the device they were on.
+    """
     bound = bind("f map_location pickle_module", args, kwargs)
     text = argument_text(site, 0, "f")
     interp.event("checkpoint", site, author=AUTHOR, what=text or site.text, action="load")
     where = device_type(bound.get("map_location"))
-    if where in ACCELERATORS:
+    kept = interp.flags.get(f"saved in {path_of(bound.get('f'))}") if bound.get("map_location") is None else None
+    back = kept is not None and any(on_device(tensor) for tensor in tensors_in(kept, modules=True))
+    if where in ACCELERATORS or back:
         interp.event("copy", site, author=AUTHOR, direction="H2D", what=site.text, source="pageable", non_blocking=False, blocks_host=True,
                      sync_kind="other", carrier="checkpoint", action="load")  # fmt: skip
+    if kept is not None:
+        note_loaded(interp, not back)
+        return kept
+    loaded_data(interp, site, path_of(bound.get("f")) or text or "")
     note_loaded(interp, where == "cpu" or keeps_storage(bound.get("map_location")))
     return interp.unknown(site.text, "missing-file", site, hint="")
 

@@ -5,9 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from cgx.indexer.interpreter.stdlib.files import WORKER
+from cgx.indexer.interpreter.trace import CallNode
 from cgx.indexer.interpreter.values import Opaque, TensorValue, Value
 from cgx.indexer.overlays.arguments import bind, flag, items_of
 
+AUTHOR = "overlays.vision_data"
 _T = "torchvision.transforms"
 PACKAGES = (
     "torchvision.datasets",
@@ -89,11 +92,20 @@ def dataset(row: DatasetRow) -> Any:
 
         return Opaque(
             qname,
-            {**bound, "cgx.length": count, "cgx.element": element, "cgx.hops": hops, "cgx.base": DATASET},
+            {**bound, **held(row, count), "cgx.length": count, "cgx.element": element, "cgx.hops": hops, "cgx.base": DATASET},
             site.anchor,
         )
 
     return construct
+
+
+def held(row: DatasetRow, count: int | None) -> dict[str, Value]:
+    """What the small data sets hold as a whole: ``data`` and ``targets``."""
+    if count is None or row.module not in ("mnist", "cifar"):
+        return {}
+    if row.module == "mnist":
+        return {"data": TensorValue((count, row.size, row.size), "uint8", "cpu", pinned=False), "targets": TensorValue((count,), "int64", "cpu", pinned=False)}
+    return {"data": TensorValue((count, row.size, row.size, 3), "uint8", "cpu", library="numpy")}
 
 
 def fake_data(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
@@ -132,11 +144,19 @@ def transform(name: str, signature: str = "size") -> Any:
 
 
 def apply(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
-    """One transform on one image or tensor: shape and kind."""
+    """One transform on one image or tensor: shape and kind. What a data set calls itself is a hop of its samples."""
     chosen, value = args[0], args[1] if len(args) > 1 else None
+    scopes = [place for place, node in enumerate(interp.stack) if getattr(node, "qname", "") == WORKER]
+    if scopes and any(isinstance(node, CallNode) for node in interp.stack[scopes[-1] :]):
+        interp.event("data", site, author=AUTHOR, hop="transform", by=chosen.qname)
+    return applied(interp, site, chosen, value)
+
+
+def applied(interp: Any, site: Any, chosen: Opaque, value: Value) -> Value:
     if chosen.qname == f"{_T}.Compose":
         for one in items_of(chosen.attrs.get("transforms")) or []:
-            value = interp.call(one, [value], {}, site)
+            own = isinstance(one, Opaque) and one.qname.startswith(_T)
+            value = applied(interp, site, one, value) if own else interp.call(one, [value], {}, site)
         return value
     if chosen.qname == f"{_T}.Lambda":
         return interp.call(chosen.attrs.get("lambd"), [value], {}, site)

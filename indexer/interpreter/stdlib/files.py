@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from cgx.indexer.interpreter.stdlib.files_in_tree import missing, read_bytes
 from cgx.indexer.interpreter.stdlib.support import Args, Handler, Kwargs, bind, constant, first, lift, nothing, text_of
 from cgx.indexer.interpreter.values import ListValue, Opaque, Sequence, Unknown, Value
 
+DATA_FILE = re.compile(r"\.(txt|csv|tsv|jsonl|ndjson|bin|dat|parquet|arrow|h5|hdf5|npy|npz|wav|raw)(\.gz|\.bz2|\.xz|\.zst)?$", re.IGNORECASE)
+WORDS_FILE = re.compile(r"vocab|merges|bpe|label|class|categor|names|readme|version|require|licen[cs]e|config|prompt|log", re.IGNORECASE)
+WORKER = "torch.utils.data.worker"  # the scope in which an element of a data set is made
 TEXT_FILE = "io.TextIOWrapper"
 MAX_LINES = 2000  # longer files are data: they are iterated as a whole, not line by line
 
@@ -16,6 +20,8 @@ def open_path(interp: Any, site: Any, args: Args, kwargs: Kwargs) -> Value:
     """``open(path, mode)``: a file object that holds the content where it is known."""
     bound = bind("file mode buffering encoding", args, kwargs)
     mode = bound.get("mode", "r")
+    if not isinstance(mode, str) or not any(char in mode for char in "wax+"):
+        note_read(interp, site, bound.get("file"))
 
     def once(path: Value) -> Value:
         content: Value = None
@@ -28,6 +34,14 @@ def open_path(interp: Any, site: Any, args: Args, kwargs: Kwargs) -> Value:
         return Opaque(TEXT_FILE, {"name": path, "mode": mode, "__content__": content}, site.anchor)
 
     return lift(once, [bound.get("file")])
+
+
+def note_read(interp: Any, site: Any, path: Value) -> None:
+    """A file of data that is opened, or any file that a sample is made of, is the first hop of the data path."""
+    text = text_of(path) or ""
+    in_worker = any(getattr(node, "qname", "") == WORKER for node in interp.stack)
+    if in_worker or (DATA_FILE.search(text) and not WORDS_FILE.search(text.rpartition("/")[2])):
+        interp.event("data", site, author="stdlib.files", hop="read", by="open", workers=0, asynchronous=False, blocks_step=True)
 
 
 def content_of(value: Value) -> Value:

@@ -23,7 +23,7 @@ def copy_rows(run: Run) -> list[dict[str, Any]]:
 
 
 def row(run: Run, spot: Spot, data: dict[str, Any]) -> dict[str, Any]:
-    result: dict[str, Any] = {"direction": data.get("direction"), "what": data.get("what")}
+    result: dict[str, Any] = {"direction": data.get("direction"), "what": spot.text if spot.stands_in else data.get("what")}
     for name in ("source", "non_blocking", "blocks_host", "bytes"):
         if data.get(name) is not None:
             result[name] = data[name]

@@ -24,6 +24,11 @@ def loop_count(loop: LoopNode) -> int | None:
     return as_count(loop.count)
 
 
+def sure_count(loop: LoopNode) -> int | None:
+    """How often the body of a loop inside a unit runs; None where a break or return may end it before."""
+    return None if loop.early_exit else loop_count(loop)
+
+
 def product(values: Iterable[int | None]) -> int | None:
     total = 1
     for value in values:

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from cgx.indexer.interpreter.trace import BranchNode, Event, LoopNode, Node, ScopeNode
-from cgx.indexer.passes.schedule.counts import as_count, loop_count, product
+from cgx.indexer.passes.schedule.counts import as_count, loop_count, product, sure_count
 from cgx.indexer.passes.schedule.step import Step
 from cgx.indexer.passes.schedule.tree import Spot
 
@@ -144,7 +144,7 @@ def repeat_of(spot: Spot, step: Step) -> int | None:
     first = single_round(spot)
     loop = unit_loop(spot, step) if first is None else first_unit(spot, first, step)[0]
     loops = [one for one in loops_inside(spot, loop) if first is None or one in spot.below(first)]
-    return product(loop_count(one) for one in loops if not in_one_round(spot, one))
+    return product(sure_count(one) for one in loops if not in_one_round(spot, one))
 
 
 def in_one_round(spot: Spot, loop: LoopNode) -> bool:
@@ -174,7 +174,7 @@ def repeat_in_step(spot: Spot, step: Step, samples: bool = True) -> int | None:
     """Times within one step. Without ``samples`` what a comprehension does for each sample of a batch counts once."""
 
     def product_of(loops: Iterable[LoopNode]) -> int | None:
-        return product(loop_count(one) for one in loops if samples or one.over != "comprehension")
+        return product((loop_count if step.unit(one) else sure_count)(one) for one in loops if samples or one.over != "comprehension")
 
     if step.loop is None and step.micro is not None and spot.holds(step.micro):
         return product_of(one for one in [step.micro, *loops_inside(spot, step.micro)] if not in_one_round(spot, one))

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from cgx.indexer.interpreter.trace import LoopNode, ModuleCall
-from cgx.indexer.passes.schedule.counts import loop_count
+from cgx.indexer.interpreter.trace import SEARCH, LoopNode, ModuleCall
+from cgx.indexer.passes.schedule.counts import loop_count, sure_count
 from cgx.indexer.passes.schedule.merge import merged
 from cgx.indexer.passes.schedule.situation import Run
 from cgx.indexer.passes.schedule.tree import Spot
@@ -30,9 +30,9 @@ def worth_it(run: Run, spot: Spot) -> bool:
 def row(run: Run, spot: Spot, loop: LoopNode) -> dict[str, Any]:
     found = {
         "unit": unit_name(run, spot, loop),
-        "count": loop_count(loop) if not loop.iterations else len(loop.iterations),
+        "count": (loop_count if run.step.unit(loop) else sure_count)(loop) if not loop.iterations else len(loop.iterations),
         "expr": loop.expr,
-        "inside": None if run.step.unit(loop) in OUTER or loop.target == MICROBATCH else run.phases.of(spot),
+        "inside": None if run.step.unit(loop) in OUTER or loop.target == MICROBATCH else "optimizer" if loop.over == SEARCH else run.phases.of(spot),
         "code_anchor": str(loop.anchor),
     }
     return {key: value for key, value in found.items() if value is not None or key == "count"}
@@ -45,6 +45,8 @@ def unit_name(run: Run, spot: Spot, loop: LoopNode) -> str:
         return known
     if loop.target == MICROBATCH:
         return MICROBATCH
+    if loop.over == SEARCH:
+        return "closure"
     phase = run.phases.of(spot)
     direct = any(
         isinstance(other.node, ModuleCall) and other.outer_loops() and other.outer_loops()[-1] is loop for other in run.spots if other.holds(loop)

@@ -73,6 +73,10 @@ class Phases:
         assert self.first is not None and self.last is not None
         return self.first <= spot.order <= self.last
 
+    def after(self, spot: Spot) -> bool:
+        """When the last step is done."""
+        return self.last is not None and spot.order > self.last and not self.in_epoch(spot)
+
     def outside(self, spot: Spot) -> str:
         """Before the step: startup. After it: teardown, or per epoch what it does."""
         assert self.first is not None and self.last is not None

@@ -9,6 +9,7 @@ from cgx.indexer.interpreter.trace import BranchNode, CallNode, Event, LoopNode,
 from cgx.indexer.interpreter.values import ModuleInstance
 from cgx.indexer.passes.schedule.counts import as_count
 from cgx.indexer.passes.schedule.data_path import loop_after
+from cgx.indexer.passes.schedule.device_batches import add_taken
 from cgx.indexer.passes.schedule.frequency import frequency_of, repeat_in_step, steady
 from cgx.indexer.passes.schedule.phase_of import OPTIMIZER_KEYS
 from cgx.indexer.passes.schedule.situation import Run
@@ -37,6 +38,7 @@ def phase_rows(run: Run, hosted: list[HostCall]) -> list[dict[str, Any]]:
             row = make_row(run, name, part)
             if row is not None:
                 rows.append((order_of(name, leaders(run, name, part)), row))
+    add_taken(run, rows)
     add_first_round(run, rows)
     add_startup(run, rows)
     add_hosted(run, rows, hosted)
@@ -69,7 +71,7 @@ def split(run: Run, name: str, found: list[Spot]) -> list[list[Spot]]:
             continue
         groups.setdefault(group_of(run, name, spot), []).append(spot)
     if any(key[0] != "job" for key in groups):
-        groups = {key: part for key, part in groups.items() if key[0] != "job"}
+        groups = {key: part for key, part in groups.items() if key[0] != "job" or (name == "evaluation" and run.phases.after(part[0]))}
     if name == "logging":
         groups = telling(run, groups, loose) or groups
     for spot in loose:

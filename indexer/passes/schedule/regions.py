@@ -63,6 +63,9 @@ class Regions:
         """In the step, as often as the step trains: a teacher, an encoder or a target network that is only read."""
         if self.step.loop is None or not spot.holds(self.step.loop) or not self.step.backwards:
             return False
+        steps = [one.order for one in self.step.optimizers if one.holds(self.step.loop)]
+        if isinstance(spot.node, ModuleCall) and spot.node.grad is False and steps and spot.order > max(steps):
+            return False  # when the parameters are new: nothing of it is learned from
         shared = {id(node) for one in self.step.backwards for node in one.path}
         between = [node for node in spot.below(self.step.loop) if id(node) not in shared]
         if any(isinstance(node, CallNode) and EVALUATION_WORDS.search(node.symbol.rpartition(".")[2]) for node in between):

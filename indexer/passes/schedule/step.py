@@ -12,6 +12,7 @@ import re
 from dataclasses import dataclass, field
 
 from cgx.indexer.interpreter.trace import (
+    SEARCH,
     BranchNode,
     CallNode,
     Event,
@@ -161,7 +162,7 @@ def micro_loop(step: Step) -> LoopNode | None:
     """A loop below the step's with a forward and a backward in it, and no optimizer's step."""
     for spot in step.backwards:
         for loop in loops_below(spot, step.loop):
-            if any(one.holds(loop) for one in step.optimizers):
+            if loop.over == SEARCH or any(one.holds(loop) for one in step.optimizers):
                 continue
             if any(one.holds(loop) for one in step.forwards):
                 return loop

@@ -23,7 +23,7 @@ def sync_rows(run: Run) -> list[dict[str, Any]]:
 
 
 def row(run: Run, spot: Spot, kind: str, what: Any) -> dict[str, Any]:
-    result: dict[str, Any] = {"kind": kind, "what": what, **run.place(spot)}
+    result: dict[str, Any] = {"kind": kind, "what": spot.text if spot.stands_in else what, **run.place(spot)}
     if spot.modules:
         result["module"] = spot.modules[-1]
     result["code_anchor"] = str(spot.anchor)

@@ -21,6 +21,7 @@ from cgx.indexer.interpreter.trace import (
     Trace,
 )
 from cgx.indexer.interpreter.values import ModuleInstance
+from cgx.indexer.passes.fold.place import stands_in
 from cgx.model.anchors import Anchor
 
 WORKER = "torch.utils.data.worker"
@@ -39,7 +40,11 @@ class Spot:
 
     @property
     def anchor(self) -> Anchor:
-        return self.node.anchor
+        """Where it runs; in a stand-in of ours for a layer of torch, the line of real code that led there."""
+        if not self.stands_in:
+            return self.node.anchor
+        lines = (one.called_from if isinstance(one, ModuleCall) else one.anchor for one in reversed(self.path))
+        return next((line for line in lines if line is not None and not stands_in(line)), self.node.anchor)
 
     @property
     def in_module(self) -> bool:
@@ -49,6 +54,16 @@ class Spot:
     def in_worker(self) -> bool:
         """Inside a data loader's element: another process's work, or the loader's."""
         return any(isinstance(one, ScopeNode) and one.qname == WORKER for one in self.path)
+
+    @property
+    def stands_in(self) -> bool:
+        """It lies in a stand-in of ours for a layer of torch."""
+        return stands_in(self.node.anchor)
+
+    @property
+    def text(self) -> str:
+        """Source text of the line of real code that led to a stand-in."""
+        return next((one.text for one in reversed(self.path) if not stands_in(one.called_from if isinstance(one, ModuleCall) else one.anchor)), "")
 
     def loops(self) -> list[LoopNode]:
         return [one for one in self.path if isinstance(one, LoopNode)]
@@ -90,7 +105,7 @@ class Spot:
             sites += [site for site in one.calls if site not in sites]
             if isinstance(one, CallNode) and one.anchor not in sites:
                 sites.append(one.anchor)
-        return sites
+        return [site for site in sites if not stands_in(site)]
 
 
 def child_lists(node: Node) -> list[list[Node]]:
@@ -231,7 +246,8 @@ def spots(trace: Trace, naming: Naming | None = None) -> list[Spot]:
                 found.append(Spot(node, path, counter, modules))
         if in_module and not matters(node, known):
             return
-        below = (*path, node)
+        hidden = isinstance(node, BranchNode) and stands_in(node.anchor)  # a condition of ours is none of the job's
+        below = path if hidden else (*path, node)
         for children in child_lists(node):
             visit_all(children, below, inner, moved)
 

@@ -1,0 +1,222 @@
+"""Jobs of one or two files: processes that train, data that lies on the device, models written and read back."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from interpreted import job
+
+from cgx.indexer.passes.schedule.build import build
+
+NET = """
+import torch, torch.nn as nn
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.fc = nn.Linear(4, 2)
+    def forward(self, x):
+        return self.fc(x)
+"""
+STEP = "    loss = model(x).sum()\n    loss.backward()\n    optimizer.step()\n"
+
+
+def rows(folder: Path, text: str, line: str = "python main.py") -> dict[str, Any]:
+    return build(job(folder, {"main.py": NET + text}, line)).rows
+
+
+def test_processes_that_are_waited_for_run_before_what_follows(tmp_path: Path) -> None:
+    found = rows(tmp_path, """
+import torch.multiprocessing as mp
+def train(rank, model):
+    optimizer = torch.optim.SGD(model.parameters(), 0.1)
+    for step in range(7):
+        model(torch.randn(8, 4).cuda()).sum().backward()
+        optimizer.step()
+def test(model):
+    model.eval()
+    with torch.no_grad():
+        for _ in range(3):
+            model(torch.randn(8, 4).cuda()).sum().item()
+model = Net().cuda()
+processes = []
+for rank in range(2):
+    p = mp.Process(target=train, args=(rank, model))
+    p.start()
+    processes.append(p)
+for p in processes:
+    p.join()
+test(model)
+""")
+    assert [(row["unit"], row["count"]) for row in found["loops"]] == [("step", 7), ("evaluation batch", 3)]
+    assert [row["name"] for row in found["phases"]] == ["startup", "data", "forward", "backward", "optimizer", "evaluation"]
+    assert [row["ranks"] for row in found["host_device"]["syncs"] if row["kind"] == "item"] == ["all"]
+
+
+def test_a_layer_of_torch_that_waits_stands_at_the_line_that_runs_it(tmp_path: Path) -> None:
+    found = rows(tmp_path, """
+class Encoder(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layers = nn.TransformerEncoder(nn.TransformerEncoderLayer(8, 2), 2)
+        self.mask = nn.Transformer.generate_square_subsequent_mask(5).cuda()
+    def forward(self, x):
+        return self.layers(x, mask=self.mask)
+model = Encoder().cuda()
+optimizer = torch.optim.SGD(model.parameters(), 0.1)
+for step in range(7):
+    model(torch.randn(5, 3, 8, device="cuda")).sum().backward()
+    optimizer.step()
+""")
+    assert {row["code_anchor"] for row in found["host_device"]["syncs"] if row["kind"] == "conversion"} == {"main.py:Encoder.forward:16"}
+
+
+def test_a_model_written_whole_is_copied_and_comes_back(tmp_path: Path) -> None:
+    found = rows(tmp_path, """
+model = Net().cuda()
+optimizer = torch.optim.SGD(model.parameters(), 0.1)
+x = torch.randn(8, 4).cuda()
+for step in range(7):
+""" + STEP + """
+with open("model.pt", "wb") as f:
+    torch.save(model, f)
+with open("model.pt", "rb") as f:
+    model = torch.load(f)
+model.eval()
+model(x).sum().item()
+""")
+    moved = [(row["direction"], row["what"], row.get("bytes")) for row in found["host_device"]["copies"]]
+    assert ("D2H", "model", 40) in moved and ("H2D", "torch.load(f)", None) in moved
+    assert ("D2H", "model(x).sum().item()", 4) in moved
+
+
+def test_a_batch_cut_from_data_on_the_device_is_a_phase(tmp_path: Path) -> None:
+    found = rows(tmp_path, """
+data = torch.randn(100, 4).cuda()
+model = Net().cuda()
+optimizer = torch.optim.SGD(model.parameters(), 0.1)
+def get_batch(i):
+    return data[i * 8 : i * 8 + 8]
+for step in range(7):
+    x = get_batch(step)
+""" + STEP)
+    row = found["phases"][1]
+    assert (row["name"], row["runs_on"], row["code_anchor"]) == ("data", "device", "main.py:<module>:16")
+
+
+def test_an_evaluation_after_the_last_step_is_a_phase_beside_that_of_each_epoch(tmp_path: Path) -> None:
+    found = rows(tmp_path, """
+model = Net().cuda()
+optimizer = torch.optim.SGD(model.parameters(), 0.1)
+def test():
+    model.eval()
+    with torch.no_grad():
+        for _ in range(3):
+            model(torch.randn(8, 4).cuda()).sum().item()
+for epoch in range(2):
+    model.train()
+    for step in range(7):
+        x = torch.randn(8, 4).cuda()
+    """ + STEP.replace("\n", "\n    ") + """
+    test()
+test()
+""")
+    kinds = [(row["kind"], row["code_anchor"].rpartition(":")[2]) for row in found["phases"] if row["name"] == "evaluation"]
+    assert kinds == [("periodic", "25"), ("one-off", "26")]
+
+
+def test_numbers_made_beside_a_tensor_of_the_device_are_copied(tmp_path: Path) -> None:
+    found = rows(tmp_path, """
+model = Net().cuda()
+optimizer = torch.optim.SGD(model.parameters(), 0.1)
+x = torch.randn(8, 4).cuda()
+for step in range(7):
+    x = x - x.new_tensor([0.1, 0.2, 0.3, 0.4])
+""" + STEP)
+    assert [row["bytes"] for row in found["host_device"]["copies"] if row["frequency"]["per"] == "step"] == [16]
+
+
+def test_a_line_search_runs_its_closure_nobody_knows_how_often(tmp_path: Path) -> None:
+    text = """
+model = Net(){place}
+optimizer = torch.optim.LBFGS(model.parameters())
+x = torch.randn(8, 4){place}
+for step in range(7):
+    def closure():
+        optimizer.zero_grad()
+        loss = model(x).sum()
+        loss.backward()
+        return loss
+    optimizer.step(closure)
+    with torch.no_grad():
+        model(x).mean()
+"""
+    found = rows(tmp_path / "gpu", text.format(place=".cuda()"))
+    assert {row["name"]: row["repeat"] for row in found["phases"]} == {
+        "startup": 1, "forward": None, "backward": None, "optimizer": 1, "evaluation": 1}  # fmt: skip
+    assert [(row["unit"], row["count"]) for row in found["loops"]] == [("step", 7), ("closure", None)]
+    assert [row["kind"] for row in found["host_device"]["syncs"] if row["frequency"]["per"] == "step"] == ["conversion"]
+    assert rows(tmp_path / "cpu", text.format(place=""))["host_device"]["syncs"] == []
+
+
+def test_a_loop_inside_the_step_that_data_may_end_has_no_count(tmp_path: Path) -> None:
+    found = rows(tmp_path, """
+import random
+model = Net().cuda()
+optimizer = torch.optim.SGD(model.parameters(), 0.1)
+for step in range(7):
+    x = torch.randn(8, 4).cuda()
+    total = 0
+    for turn in range(100):
+        total = total + model(x).sum().item()
+        if random.random() > 0.5:
+            break
+""" + STEP)
+    assert [row["count"] for row in found["loops"]] == [7, None]
+    assert {row["repeat"] for row in found["host_device"]["syncs"] if row["kind"] == "item"} == {None}
+
+
+def test_hops_of_samples_that_a_data_set_makes_itself(tmp_path: Path) -> None:
+    found = rows(tmp_path, """
+from PIL import Image
+from torchvision import datasets, transforms
+class Pairs(torch.utils.data.Dataset):
+    def __init__(self):
+        self.base = datasets.MNIST("data", train=True)
+        self.crop = transforms.Compose([transforms.CenterCrop(2), transforms.ToTensor()])
+    def __len__(self):
+        return self.base.data.shape[0] // 2
+    def __getitem__(self, index):
+        image = Image.open(f"{index}.png").convert("RGB")
+        return self.normalise(self.crop(image))
+    def augment(self, image):
+        return image.flatten()
+    def normalise(self, image):
+        return self.augment(image)
+loader = torch.utils.data.DataLoader(Pairs(), batch_size=100, num_workers=2)
+model = Net().cuda()
+optimizer = torch.optim.SGD(model.parameters(), 0.1)
+for x in loader:
+    x = x.cuda()
+""" + STEP)
+    assert [(row["hop"], row["by"]) for row in found["data_path"]][:4] == [
+        ("sample", "torch.utils.data.SequentialSampler"), ("read", "PIL.Image.open"), ("decode", "PIL.Image.open"),
+        ("transform", "torchvision.transforms.Compose")]  # fmt: skip
+    assert [row["count"] for row in found["loops"]] == [300]
+
+
+def test_text_that_becomes_a_tensor_is_read(tmp_path: Path) -> None:
+    found = rows(tmp_path, """
+with open("input.txt") as f:
+    text = f.read()
+with open("labels.txt") as f:
+    names = f.read()
+held = torch.load("train_tokens.pt")
+old = torch.load("model.pt")
+x = torch.tensor([ord(one) for one in text]).float().cuda()
+model = Net().cuda()
+optimizer = torch.optim.SGD(model.parameters(), 0.1)
+for step in range(7):
+""" + STEP)
+    assert [(row["by"], row["code_anchor"]) for row in found["data_path"] if row["hop"] == "read"] == [
+        ("open", "main.py:<module>:10"), ("torch.load", "main.py:<module>:14")]  # fmt: skip
