@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from cgx.indexer.interpreter import batches, kinship, operators
+from cgx.indexer.interpreter.dataclass_fields import fields_of
 from cgx.indexer.interpreter.memo import read_value
 from cgx.indexer.interpreter.scopes import Site
 from cgx.indexer.interpreter.stdlib.array_values import scalar_member
@@ -203,6 +204,8 @@ def _special(interp: Interp, owner: Instance, name: str) -> Value:
         return owner.cls.module.name if owner.cls.module is not None else ""
     if name == "__doc__":
         return None
+    if name == "__dataclass_fields__" and (fields := fields_of(interp, owner.cls)) is not None:
+        return DictValue(dict(fields))
     if name in ("__init__", "__setattr__", "__getattribute__", "__repr__", "__str__", "__eq__", "__hash__", "__init_subclass__", "__reduce__", "__format__", "__delattr__", "__post_init__"):
         return BoundMethod(External(f"object.{name}"), owner) if name != "__post_init__" else MISSING
     return MISSING
@@ -289,8 +292,8 @@ def _class(interp: Interp, owner: ClassValue, name: str, site: Site) -> Value:
         return DictValue({key: interp.annotation(node, frame) for key, node in table.items()})
     if name == "__members__" and "members" in owner.info:
         return DictValue(dict(owner.info["members"]), kind="OrderedDict")
-    if name == "__dataclass_fields__" and "dataclass" in owner.info:
-        return DictValue({key: Opaque("dataclasses.Field", {"name": key}) for key in owner.info["dataclass"]})
+    if name == "__dataclass_fields__" and (fields := fields_of(interp, owner)) is not None:
+        return DictValue(dict(fields))
     if name == "__subclasses__":
         return BoundMethod(External("type.__subclasses__"), owner)
     if isinstance(owner.metaclass, ClassValue):

@@ -50,6 +50,10 @@ def _len(interp: Interp, site: Site, args: Args, kwargs: Kwargs) -> Value:
         return operators.lift(interp, (value,), lambda v: _len(interp, site, [v], {}))
     if isinstance(value, tuple | str | bytes | range):
         return len(value)
+    if isinstance(value, Unknown) and value.hint == "str" and value.least:
+        length = operators.derived(interp, (value,), site, "int")
+        length.least = value.least
+        return length
     if isinstance(value, ListValue | SetValue | DictValue):
         return interp.unknown(site.text, "data", site, "int") if value.open else len(value.items)
     if isinstance(value, Sequence):

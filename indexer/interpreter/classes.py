@@ -9,6 +9,8 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from cgx.indexer.interpreter.attributes import bind
+from cgx.indexer.interpreter.dataclass_fields import keyword_only
+from cgx.indexer.interpreter.enums import ENUMS, functional, make_members
 from cgx.indexer.interpreter.scopes import Frame, Scope, Site
 from cgx.indexer.interpreter.values import (
     MISSING,
@@ -32,7 +34,6 @@ if TYPE_CHECKING:
     from cgx.indexer.interpreter.interp import Interp
 
 MODULE = "torch.nn.Module"
-ENUMS = frozenset({"enum.Enum", "enum.IntEnum", "enum.StrEnum", "enum.Flag", "enum.IntFlag"})
 
 
 def qualify(frame: Frame, name: str) -> tuple[str, str]:
@@ -133,28 +134,12 @@ def _flavour(interp: Interp, cls: ClassValue, site: Site) -> None:
     """Enums and NamedTuples are told by their bases; dataclasses by their decorator or base."""
     names = {base.qname for base in cls.mro if isinstance(base, External | ClassValue)}
     if names & ENUMS:
-        _make_enum(interp, cls, names)
+        make_members(cls)
     elif "typing.NamedTuple" in names or "collections.namedtuple" in names:
         cls.info["fields"] = list(cls.info["annotations"])
         cls.info["namedtuple"] = True
     elif any(isinstance(base, ClassValue) and "dataclass_transform" in base.info for base in cls.mro[1:]):
         make_dataclass(interp, cls, {}, site)
-
-
-def _make_enum(interp: Interp, cls: ClassValue, names: set[str]) -> None:
-    members: dict[str, Value] = {}
-    last = 0
-    for name, value in list(cls.namespace.items()):
-        if name.startswith("_") or isinstance(value, Property | StaticMethod | ClassMethod | Native) or type(value).__name__ == "FunctionValue":
-            continue
-        if isinstance(value, Opaque | External) and value.qname.endswith("auto"):
-            value = name.lower() if "enum.StrEnum" in names else last + 1
-        if isinstance(value, int):
-            last = value
-        member = Instance(cls, {"name": name, "value": value, "_value_": value, "_name_": name})
-        members[name] = member
-        cls.namespace[name] = member
-    cls.info["members"] = members
 
 
 # ------------------------------------------------------------------ dataclasses
@@ -204,7 +189,7 @@ def constructor_of(cls: ClassValue) -> Constructor:
         free = cls.lookup("__setattr__") is MISSING
         found = cls.info["constructor"] = Constructor(
             frozenset(names),
-            tuple(name for name in names if not _keyword_only(cls, name)),
+            tuple(name for name in names if not keyword_only(cls, name)),
             frozenset(name for name in cls.info["dataclass"] if "InitVar" in ast.unparse(_annotation(cls, name))),
             frozenset(name for name in cls.info["dataclass"] if free and not isinstance(cls.lookup(name), Property)),
             cls.lookup("__post_init__") is not MISSING,
@@ -272,15 +257,6 @@ def _no_init(cls: ClassValue, name: str) -> bool:
     return field is not None and field.attrs.get("init") is False
 
 
-def _keyword_only(cls: ClassValue, name: str) -> bool:
-    field = _field_call(cls, name)
-    if field is not None and "kw_only" in field.attrs:
-        return field.attrs["kw_only"] is True
-    home = cls.info["dataclass"].get(name)
-    options = home.info.get("options", {}) if isinstance(home, ClassValue) else {}
-    return options.get("kw_only") is True
-
-
 def field_default(interp: Interp, cls: ClassValue, name: str, site: Site) -> Value:
     value = cls.lookup(name)
     field = _field_call(cls, name)
@@ -307,6 +283,8 @@ def instantiate(interp: Interp, cls: ClassValue, args: list[Value], kwargs: dict
             with interp.meta_call(cls):
                 return interp.call(hook, [cls, *args], kwargs, site)
     members = next((c.info["members"] for c in cls.mro if isinstance(c, ClassValue) and "members" in c.info), None)
+    if members is not None and not members and len(args) > 1:
+        return functional(interp, cls, args[0], args[1], site)
     if members is not None and args:
         return _enum_member(interp, cls, members, args[0], site)
     if cls.info.get("namedtuple"):

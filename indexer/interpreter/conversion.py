@@ -377,6 +377,8 @@ class Conversion:
             return f"<class '{value.qname}'>"
         if isinstance(value, tuple | ListValue) and not (isinstance(value, ListValue) and value.open):
             return self._items_text(value, site)
+        if (written := generics.text(value)) is not None:
+            return written
         if isinstance(value, Opaque):
             found = self.call_opaque(value, "__str__", [], {}, site)
             if found is not NotImplemented:
@@ -443,6 +445,8 @@ class Conversion:
         qname = kind.qname
         if isinstance(value, Unknown):
             return self._unknown_is(value, qname)
+        if qname == "type" and isinstance(value, Opaque) and value.qname in (generics.ALIAS, generics.UNION, generics.LITERAL):
+            return False
         if qname == NO_DEFAULT_TYPE:
             return isinstance(value, External) and value.qname == "dataclasses.MISSING"
         if isinstance(value, Alternatives | ByRank):

@@ -8,8 +8,10 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from cgx.indexer.interpreter import generics, operators
-from cgx.indexer.interpreter.classes import _keyword_only, make_dataclass
+from cgx.indexer.interpreter.classes import make_dataclass
 from cgx.indexer.interpreter.copies import deep_copy, shallow_copy
+from cgx.indexer.interpreter.dataclass_fields import fields_of
+from cgx.indexer.interpreter.enums import ENUMS, functional
 from cgx.indexer.interpreter.scopes import Site
 from cgx.indexer.interpreter.trace import ScopeNode
 from cgx.indexer.interpreter.values import (
@@ -291,24 +293,10 @@ def _fields(interp: Interp, site: Site, args: Args, kwargs: Kwargs) -> Value:
     cls = args[0].cls if isinstance(args[0], Instance) else args[0]
     if not isinstance(cls, ClassValue):
         return interp.unknown(site.text, "unsupported", site)
-    names = next((c.info["dataclass"] for c in cls.mro if isinstance(c, ClassValue) and "dataclass" in c.info), None)
-    if names is None:
+    found = fields_of(interp, cls)
+    if found is None:
         return interp.raise_("TypeError", "must be called with a dataclass type or instance", site)
-    result = []
-    for name in names:
-        given = cls.lookup(name)
-        attrs: dict[str, Value] = {"name": name, "init": True, "default": External("dataclasses.MISSING"), "default_factory": External("dataclasses.MISSING"), "metadata": DictValue()}
-        if isinstance(given, Opaque) and given.qname == "dataclasses.Field":
-            attrs.update(given.attrs)
-        elif given is not MISSING:
-            attrs["default"] = given
-        attrs["kw_only"] = _keyword_only(cls, name)
-        home = next((c for c in cls.mro if isinstance(c, ClassValue) and name in c.info.get("annotations", {})), cls)
-        annotation = home.info["annotations"].get(name)
-        if annotation is not None:
-            attrs["type"] = interp.annotation(annotation, home.info.get("frame"))
-        result.append(Opaque("dataclasses.Field", attrs))
-    return tuple(result)
+    return tuple(found.values())
 
 
 def _asdict(interp: Interp, site: Site, args: Args, kwargs: Kwargs) -> Value:
@@ -343,6 +331,14 @@ def _is_dataclass(interp: Interp, site: Site, args: Args, kwargs: Kwargs) -> Val
 
 
 # ------------------------------------------------------------------ enum, types, abc, weakref
+
+
+def _functional_enum(qname: str) -> Callable[..., Value]:
+    def call(interp: Interp, site: Site, args: Args, kwargs: Kwargs) -> Value:
+        names = args[1] if len(args) > 1 else kwargs.get("names")
+        return NotImplemented if not args or names is None else functional(interp, External(qname), args[0], names, site)
+
+    return call
 
 
 def _enum_auto(interp: Interp, site: Site, args: Args, kwargs: Kwargs) -> Value:
@@ -443,6 +439,7 @@ ENTRIES: dict[str, Handler] = {
     "dataclasses.replace": _replace,
     "dataclasses.is_dataclass": _is_dataclass,
     "enum.auto": _enum_auto,
+    **{qname: _functional_enum(qname) for qname in sorted(ENUMS)},
     "enum.unique": first_argument,
     "types.MethodType": _method_type,
     "abc.abstractmethod": first_argument,

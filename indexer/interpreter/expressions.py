@@ -451,8 +451,9 @@ def joinedstr(interp: Interp, node: ast.JoinedStr, frame: Frame) -> Value:
 def _joined(interp: Interp, parts: tuple[Value, ...], node: ast.JoinedStr, frame: Frame) -> Value:
     if all(isinstance(part, str) for part in parts):
         return "".join(parts)
-    site = Site(node, frame)
-    return operators.derived(interp, parts, site, "str")
+    found = operators.derived(interp, parts, Site(node, frame), "str")
+    found.least = sum(len(part) for part in parts if isinstance(part, str)) or None  # of its length
+    return found
 
 
 def formattedvalue(interp: Interp, node: ast.FormattedValue, frame: Frame) -> Value:

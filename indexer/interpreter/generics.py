@@ -6,7 +6,7 @@ import ast
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from cgx.indexer.interpreter.values import External, Opaque, Value
+from cgx.indexer.interpreter.values import ClassValue, External, Opaque, Value
 
 if TYPE_CHECKING:
     from cgx.indexer.interpreter.interp import Interp
@@ -42,7 +42,7 @@ def alias(interp: Interp, base: External, inner: ast.expr, frame: Frame) -> Valu
     args = tuple(class_of(interp.attempt(partial(read, interp, one, frame))) for one in nodes)
     if name == "typing.Optional":
         args = (*members(args[0]), NONE)
-    return Opaque(ALIAS, {"__origin__": External(ORIGINS.get(name, name)), "__args__": args})
+    return Opaque(ALIAS, {"__origin__": External(ORIGINS.get(name, name)), "__args__": args, "cgx.name": name})
 
 
 def members(value: Value) -> tuple[Value, ...]:
@@ -72,3 +72,24 @@ def arguments_of(value: Value) -> tuple[Any, ...]:
         held = value.attrs.get("values" if value.qname == LITERAL else "__args__")
         return tuple(held) if isinstance(held, tuple) else ()
     return ()
+
+
+def text(value: Value) -> str | None:
+    """``str`` of a type with arguments (as Python before 3.14 writes it); None where a part of it is not known."""
+    if not isinstance(value, Opaque) or value.qname not in (ALIAS, UNION):
+        return None
+    parts = [None if one is None else "NoneType" if one == NONE else text(one) or plain_name(one) for one in value.attrs["__args__"]]
+    known = [one for one in parts if one is not None]
+    if len(known) != len(parts):
+        return None
+    if value.qname == UNION:
+        return " | ".join("None" if one == "NoneType" else one for one in known)
+    name = value.attrs.get("cgx.name", value.attrs["__origin__"].qname)
+    if name in ("typing.Optional", "typing.Union") and len(known) == 2 and known[1] == "NoneType":
+        return f"typing.Optional[{known[0]}]"
+    return f"{'typing.Union' if name == 'typing.Optional' else name}[{', '.join(known)}]"
+
+
+def plain_name(value: Value) -> str | None:
+    """A class as it stands in the text of a type."""
+    return value.qname if isinstance(value, External | ClassValue) else None

@@ -60,6 +60,7 @@ def run_module(interp: Interp, module: ModuleObject, code: Code) -> None:
     lazy = is_lazy(code)
     frame = Frame(scope, code)
     guarded, interp.guarded = interp.guarded, 0
+    loop, interp.job_loop = interp.job_loop, None
     with interp.isolated(module, lazy):
         for statement in code.tree.body:
             try:
@@ -68,6 +69,7 @@ def run_module(interp: Interp, module: ModuleObject, code: Code) -> None:
                 if module.name == interp.main_name or guarded or _is_exit(error):
                     module.state = "done"
                     interp.guarded = guarded
+                    interp.job_loop = loop
                     if error.kind in ("ImportError", "ModuleNotFoundError"):
                         interp.modules.pop(module.name, None)
                     raise
@@ -77,6 +79,8 @@ def run_module(interp: Interp, module: ModuleObject, code: Code) -> None:
             if signal is not None:
                 break
     interp.guarded = guarded
+    # A loop that imports (a package each of its files, to fill a registry) goes through no data: its budget begins anew.
+    interp.job_loop = interp.steps if loop is not None else None
     module.state = "done"
 
 

@@ -455,6 +455,8 @@ def _in_place(function: Callable[..., Value], values: tuple[Value, ...], index: 
 
 OBJECTS = (Instance, ClassValue, FunctionValue, ListValue, DictValue, SetValue, TensorValue, ModuleObject, Opaque, Native, External, DType, Device)
 
+SENTINELS = frozenset({"dataclasses.MISSING", "inspect.Parameter.empty", "inspect._empty", "argparse.SUPPRESS"})  # what no machine gives
+
 
 def identical(interp: Interp, left: Value, right: Value, site: Site) -> Value:
     if several(left, right):
@@ -464,6 +466,9 @@ def identical(interp: Interp, left: Value, right: Value, site: Site) -> Value:
             return True
         unknown = left if isinstance(left, Unknown) else right
         if (left is None or right is None) and unknown.hint in ("tensor", "module", "int", "float", "str", "bool", "callable", "number", "batch", "pinned batch"):
+            return False
+        other = right if unknown is left else left
+        if isinstance(other, External) and other.qname in SENTINELS and (unknown.reason == "environment" or unknown.hint):
             return False
         return derived(interp, (left, right), site, "bool")
     if left is right:

@@ -41,7 +41,7 @@ class Unknown:
         self.settle = settle  # (option, name): what would settle it, if not `--set NAME`
         self.guard = guard
         self.offset: tuple[Any, Any] | None = None  # (another value, constant): this is their sum
-        self.least: int | None = None  # a number that is at least so much
+        self.least: int | None = None  # a number that is at least so much; of a text, its length
 
     def __repr__(self) -> str:
         return f"Unknown({self.name!r}, {self.reason})"

@@ -111,6 +111,21 @@ def colossalai(draft: Draft) -> None:
     set_ranks(draft, last(options, "master_addr"), last(options, "master_port"))
 
 
+def fabric(draft: Draft) -> None:
+    """``fabric run``, ``lightning run model``: torchrun, with options that ``Fabric()`` takes from the environment."""
+    while draft.words[:1] in (["run"], ["model"]):
+        draft.words.pop(0)
+    options, draft.words = take_options(draft.words, frozenset())
+    devices = last(options, "devices") or "1"
+    count = str(len([one for one in devices.split(",") if one.strip()])) if "," in devices else devices
+    draft.plan.nproc_per_node = draft.size(count, "devices")
+    draft.plan.nnodes = draft.size(last(options, "num_nodes"), "num_nodes")
+    set_ranks(draft, last(options, "main_address"), last(options, "main_port"))
+    given = {name: last(options, name) for name in ("accelerator", "strategy", "precision")}
+    draft.plan.env.update({"LT_CLI_USED": "1", "LT_DEVICES": devices, "LT_NUM_NODES": last(options, "num_nodes") or "1"})
+    draft.plan.env.update({f"LT_{name.upper()}": value for name, value in given.items() if value})
+
+
 def srun(draft: Draft) -> None:
     """``srun``: Slurm's variables for each task; under another launcher, one task a node."""
     options, draft.words = take_options(draft.words, SRUN_FLAGS)
@@ -211,6 +226,8 @@ LAUNCHERS: dict[str, Callable[[Draft], None]] = {
     "deepspeed": deepspeed,
     "composer": composer,
     "colossalai": colossalai,
+    "fabric": fabric,
+    "lightning": fabric,
     "srun": srun,
     "mpirun": mpirun,
     "mpiexec": mpirun,

@@ -134,8 +134,9 @@ ENTRIES: dict[str, Any] = {
     "torch._dynamo.reset": nothing,
     "torch.jit.script": script,
     "torch.jit.script_if_tracing": script,
+    "torch.jit.script_method": script,
     "torch.jit.ignore": script,
     "torch.jit.export": script,
     "torch.jit.unused": script,
 }
-BASES: dict[str, tuple[str, ...]] = {}
+BASES: dict[str, tuple[str, ...]] = {"torch.jit.ScriptModule": ("torch.nn.Module",)}

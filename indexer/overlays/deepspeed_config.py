@@ -93,6 +93,30 @@ def from_file(interp: Any, name: str, site: Any) -> Settings:
         return Settings(missing=missing)
 
 
+def strategy_config(interp: Any, options: dict[str, Value], site: Any) -> DictValue:
+    """The configuration of Lightning's DeepSpeed strategy: the given one, else what its options and its name say."""
+    given = options.get("config")
+    if given is not None:
+        settings = read(interp, given, site)
+        return DictValue(as_value(settings.data), open=settings.missing is not None)
+    name = str(plain(options.get("name")) or "")
+    stage = options.get("stage", next((int(char) for char in name if char.isdigit()), 2))
+    zero: dict[str, Value] = {
+        "stage": stage, "contiguous_gradients": True, "overlap_comm": True, "allgather_partitions": True, "reduce_scatter": True,
+        "allgather_bucket_size": 200_000_000, "reduce_bucket_size": 200_000_000, "sub_group_size": 1_000_000_000_000,
+    }  # fmt: skip
+    for what in ("optimizer", "param"):
+        asked = options.get(f"offload_{'parameters' if what == 'param' else what}")
+        if asked is True or (asked is None and "offload" in name and (what == "optimizer" or stage == 3)):
+            zero[f"offload_{what}"] = DictValue({"device": "cpu"})
+    return DictValue({"zero_allow_untested_optimizer": True, "zero_optimization": DictValue(zero)})
+
+
+def as_value(data: dict[str, Any]) -> dict[Value, Value]:
+    """Nested plain data as values of the code."""
+    return {key: DictValue(as_value(one)) if isinstance(one, dict) else ListValue(list(one)) if isinstance(one, list) else one for key, one in data.items()}
+
+
 def beside(interp: Any, name: str) -> str:
     """A path as the job would open it: from the folder it is started in."""
     import posixpath

@@ -44,6 +44,9 @@ Handler = Callable[..., Value]
 
 def construct(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
     bound = bind(SIGNATURE, args, kwargs)
+    for name in ("accelerator", "strategy", "precision"):  # as `fabric run` said
+        if bound.get(name) in (None, "auto") and isinstance(interp.env.get(f"LT_{name.upper()}"), str):
+            bound[name] = interp.env[f"LT_{name.upper()}"]
     count, nodes = bound.get("devices", "auto"), bound.get("num_nodes", 1)
     if isinstance(count, ListValue) and not count.open:
         count = len(count.items)

@@ -17,6 +17,7 @@ from cgx.indexer.overlays.metric_objects import METRIC, compute
 from cgx.indexer.overlays.transfer import ACCELERATORS
 
 AUTHOR = "overlays.lightning"
+HELD_BY = "cgx.trainer"  # under which a callback has its trainer
 SIGNATURE = "self name value prog_bar logger on_step on_epoch reduce_fx enable_graph sync_dist sync_dist_group add_dataloader_idx batch_size"
 STEPWISE = ("training_step", "on_train_batch_start", "on_train_batch_end", "on_before_optimizer_step", "on_after_backward", "optimizer_step")
 
@@ -39,7 +40,7 @@ class Metric:
 
 
 def trainer_of(module: Value) -> Opaque | None:
-    held = module.attrs.get("trainer", module.attrs.get("_trainer")) if isinstance(module, Instance) else None
+    held = module.attrs.get("trainer", module.attrs.get("_trainer", module.attrs.get(HELD_BY))) if isinstance(module, Instance) else None
     return held if isinstance(held, Opaque) else None
 
 
@@ -149,7 +150,8 @@ def item(interp: Any, metric: Metric, reader: str) -> None:
 
 
 ENTRIES: dict[str, Any] = {}
-for _module in ("lightning.pytorch.LightningModule", "lightning.pytorch.core.module.LightningModule", "pytorch_lightning.core.module.LightningModule"):
+for _module in ("lightning.pytorch.LightningModule", "lightning.pytorch.core.module.LightningModule", "pytorch_lightning.core.module.LightningModule",
+                "lightning.pytorch.callbacks.Callback"):  # fmt: skip
     ENTRIES[f"{_module}.log"] = log
     ENTRIES[f"{_module}.log_dict"] = log_dict
 BASES: dict[str, tuple[str, ...]] = {}

@@ -30,7 +30,7 @@ from cgx.indexer.overlays.arguments import bind, flag, number, plain
 from cgx.indexer.overlays.data_loader import LOADER
 from cgx.indexer.overlays.lifecycle import backward, batches, delivered, every, flags, loop, moved_batch, set_mode, take
 from cgx.indexer.overlays.lightning_hooks import attribute, both, call, callbacks
-from cgx.indexer.overlays.lightning_logging import after_batch, at_epoch_end, when_due
+from cgx.indexer.overlays.lightning_logging import HELD_BY, after_batch, at_epoch_end, when_due
 from cgx.indexer.overlays.lightning_options import (
     LOGGED,
     autocast_of,
@@ -99,7 +99,7 @@ def attach(interp: Any, trainer: Opaque, model: Value, datamodule: Value, stage:
     if isinstance(model, Instance):
         step = Unknown("self.global_step", "loop-carried", site.anchor, "int")
         held = {"logger": trainer.attrs["logger"], "global_rank": trainer.attrs["global_rank"], "local_rank": trainer.attrs["local_rank"], "global_step": step,
-                "current_epoch": Unknown("self.current_epoch", "loop-carried", site.anchor, "int"), "_device": root_device(trainer), "device": root_device(trainer),
+                "current_epoch": Unknown("self.current_epoch", "loop-carried", site.anchor, "int"), "_device": root_device(trainer.attrs), "device": root_device(trainer.attrs),
                 "loggers": trainer.attrs["loggers"]}  # fmt: skip
         for name, value in held.items():
             interp.trail.set_item(model.attrs, name, value)
@@ -107,6 +107,9 @@ def attach(interp: Any, trainer: Opaque, model: Value, datamodule: Value, stage:
         call(interp, trainer, owner, "prepare_data", [], site)
     for owner in (datamodule, model):
         call(interp, trainer, owner, "setup", [stage], site)
+    for one in trainer.attrs["callbacks"].items:
+        if isinstance(one, Instance):  # a callback logs as its module does
+            interp.trail.set_item(one.attrs, HELD_BY, trainer)
     callbacks(interp, trainer, model, "setup", [stage], site)
 
 
@@ -150,6 +153,7 @@ def epoch(interp: Any, trainer: Opaque, model: Value, optimizers: list[Value], s
     if valid is not None and not inside:
         with every(interp, site, "current_epoch", trainer.attrs["check_val_every_n_epoch"]):
             validated(interp, trainer, model, valid, site)
+    ended(interp, trainer, model, "training", trainer.attrs.get("cgx.outputs"), site)
     both(interp, trainer, model, "on_train_epoch_end", [], site)
     if at_epoch_end(interp, trainer, "training"):
         interp.event("log", site, author=AUTHOR, what="logger.log_metrics of the epoch")
@@ -187,6 +191,7 @@ def batch(interp: Any, trainer: Opaque, model: Value, optimizers: list[Value], s
             for scheduler, interval in schedulers:
                 if interval == "step":
                     stepped(interp, scheduler, site)
+    trainer.attrs["cgx.outputs"] = outputs
     both(interp, trainer, model, "on_train_batch_end", [outputs, given, index], site)
     after_batch(interp, trainer)
     if trainer.attrs.get("logger") is None or trainer.attrs["log_every_n_steps"] == 0:
@@ -265,7 +270,28 @@ def clip_gradients(interp: Any, site: Any, args: list[Value], kwargs: dict[str, 
 
 def training_step(interp: Any, trainer: Opaque, model: Value, args: list[Value], site: Any) -> Value:
     with autocast(interp, trainer, site):
-        return call(interp, trainer, model, "training_step", args, site)
+        found = call(interp, trainer, model, "training_step", args, site)
+        return after_step(interp, trainer, model, "training", found, site)
+
+
+def after_step(interp: Any, trainer: Opaque, model: Value, stage: str, outputs: Value, site: Any) -> Value:
+    """``*_step_end`` of versions before 2.0: it may give other outputs."""
+    changed = call(interp, trainer, model, f"{stage}_step_end", [outputs], site)
+    return outputs if changed is None else changed
+
+
+def ended(interp: Any, trainer: Opaque, model: Value, stage: str, outputs: Value, site: Any) -> None:
+    """``*_epoch_end(outputs)`` of versions before 2.0: what each batch of the epoch gave."""
+    if attribute(interp, model, f"{stage}_epoch_end", site) is not None:
+        length = interp.unknown("len(outputs)", "data", site, hint="int")
+        before = trainer.attrs.get("cgx.hook")
+        call(interp, trainer, model, f"{stage}_epoch_end", [Sequence(detached(outputs), length, "list", site.anchor)], site)
+        trainer.attrs["cgx.hook"] = before
+
+
+def detached(value: Value) -> Value:
+    """A step that gave its loss alone has it under its name."""
+    return DictValue({"loss": value}) if isinstance(value, TensorValue) else value
 
 
 def autocast(interp: Any, trainer: Opaque, site: Any) -> Any:
@@ -327,7 +353,7 @@ def to_device(interp: Any, trainer: Opaque, model: Value, found: Sequence, site:
     changed = call(interp, trainer, model, "on_before_batch_transfer", [given, 0], site)
     given = changed if changed is not None else given
     if attribute(interp, model, "transfer_batch_to_device", site) is not None:
-        given = call(interp, trainer, model, "transfer_batch_to_device", [given, root_device(trainer), 0], site)
+        given = call(interp, trainer, model, "transfer_batch_to_device", [given, root_device(trainer.attrs), 0], site)
     elif not on_cpu(trainer):
         given = delivered(interp, found, given, True, site, AUTHOR)
     changed = call(interp, trainer, model, "on_after_batch_transfer", [given, 0], site)
@@ -406,6 +432,7 @@ def evaluate(interp: Any, trainer: Opaque, model: Value, loader: Value, stage: s
             with flags(interp, site, scope, grad=False), loop(interp, site, length, f"{short}_dataloader", "loader", "batch"):
                 evaluation_batch(interp, trainer, model, found, stage, site)
         with flags(interp, site, scope, grad=False):
+            ended(interp, trainer, model, stage, trainer.attrs.get("cgx.outputs"), site)
             both(interp, trainer, model, f"on_{stage}_epoch_end", [], site)
         if sanity is None and at_epoch_end(interp, trainer, stage):
             interp.event("log", site, author=AUTHOR, what="logger.log_metrics of the evaluation", phase="evaluation")
@@ -422,6 +449,8 @@ def evaluation_batch(interp: Any, trainer: Opaque, model: Value, found: Sequence
     both(interp, trainer, model, f"on_{stage}_batch_start", [given, index], site)
     with autocast(interp, trainer, site):
         outputs = call(interp, trainer, model, f"{stage}_step", [given, index], site)
+        outputs = after_step(interp, trainer, model, stage, outputs, site)
+    trainer.attrs["cgx.outputs"] = outputs
     if stage == "predict" and outputs is not None:
         kept_predictions(interp, outputs, site)
     both(interp, trainer, model, f"on_{stage}_batch_end", [outputs, given, index], site)

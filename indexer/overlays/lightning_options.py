@@ -9,12 +9,14 @@ import re
 from typing import Any
 
 from cgx.indexer.interpreter.values import Device, DictValue, Instance, ListValue, Opaque, Unknown, Value
-from cgx.indexer.launch.plan import MAX_RANKS
+from cgx.indexer.launch.plan import MAX_RANKS, UNKNOWN_RANKS
+from cgx.indexer.overlays import deepspeed_config
 from cgx.indexer.overlays.accelerate_state import by_rank
 from cgx.indexer.overlays.arguments import flag, number, plain
 from cgx.indexer.overlays.processes import set_world
 
 TRAINER, STRATEGY = "lightning.pytorch.Trainer", "lightning.pytorch.strategies.Strategy"
+CLASSES = {"ddp": "DDPStrategy", "fsdp": "FSDPStrategy", "deepspeed": "DeepSpeedStrategy", "model_parallel": "ModelParallelStrategy", "single": "SingleDeviceStrategy"}
 LOGGED = "cgx.logged"  # what the running stage has logged: plain rows, see lightning_logging
 PRECISIONS = {"16-mixed": "float16", "bf16-mixed": "bfloat16", "16": "float16", "bf16": "bfloat16"}
 TRUE = {"16-true": "float16", "bf16-true": "bfloat16", "64-true": "float64", "64": "float64"}
@@ -73,6 +75,7 @@ def construct(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value
         "num_devices": interp.world.local_size, "strategy_name": strategy_name(interp, attrs), "checkpoint_callback": checkpoint_of(attrs), LOGGED: [],
         "cgx.signals": version_of(interp) >= FIRST_WITH_SIGNALS,
     }  # fmt: skip
+    attrs["strategy"] = strategy_object(interp, attrs, site)
     if interp.world.size != 1:
         interp.trail.set_item(interp.flags, "dist_initialized", True)
     return trainer
@@ -83,7 +86,12 @@ def processes(interp: Any, attrs: dict[str, Value], site: Any) -> None:
     count, nodes = devices(attrs["devices"]), attrs["num_nodes"]
     if attrs["accelerator"] == "cpu" or interp.world.size != 1 or not isinstance(nodes, int):
         return
-    if count is not None and count * nodes > 1:
+    if count is None and attrs["devices"] in (None, "auto", "-1", -1) and named(attrs["strategy"]) in CLASSES:
+        # as many as the machine has: which ranks there are beside the first is not known
+        open_count = interp.unknown("trainer.devices", "environment", site, hint="int")
+        interp.note_unknown(open_count)
+        set_world(interp, open_count, open_count, tuple(range(UNKNOWN_RANKS)))
+    elif count is not None and count * nodes > 1:
         set_world(interp, count * nodes, count, tuple(range(min(count * nodes, MAX_RANKS))))
     elif isinstance(attrs["devices"], Unknown):
         interp.note_unknown(attrs["devices"])
@@ -102,13 +110,29 @@ def devices(value: Value) -> int | None:
 
 def strategy_name(interp: Any, attrs: dict[str, Value]) -> str:
     """``ddp``, ``fsdp``, ``deepspeed``, ``model_parallel`` or ``single``."""
-    given = attrs["strategy"]
+    found = named(attrs["strategy"])
+    return found if found and found != "ddp" else "ddp" if interp.world.size != 1 else "single"
+
+
+def named(given: Value) -> str:
+    """The strategy that a word or an object asks for; empty where it leaves the choice open."""
     text = given.qname.rpartition(".")[2] if isinstance(given, Opaque) else str(plain(given) or "auto")
     text = text.lower().removesuffix("strategy").removesuffix("plugin")
-    for word in ("fsdp", "deepspeed", "modelparallel", "model_parallel"):
+    for word in ("fsdp", "deepspeed", "modelparallel", "model_parallel", "ddp"):
         if word in text:
             return word.replace("modelparallel", "model_parallel")
-    return "ddp" if interp.world.size != 1 else "single"
+    return ""
+
+
+def strategy_object(interp: Any, attrs: dict[str, Value], site: Any) -> Value:
+    """``trainer.strategy``: the given object, or one of the class that a word names. DeepSpeed's has a configuration, which jobs change."""
+    given, name = attrs["strategy"], attrs["strategy_name"]
+    made = given if isinstance(given, Opaque) else Opaque(f"lightning.pytorch.strategies.{CLASSES.get(name, 'Strategy')}", {"name": given}, site.anchor)
+    if name == "deepspeed" and not isinstance(made.attrs.get("config"), DictValue):
+        made.attrs["config"] = deepspeed_config.strategy_config(interp, made.attrs, site)
+    for kept in ("root_device", "global_rank", "local_rank", "world_size"):
+        made.attrs.setdefault(kept, root_device(attrs) if kept == "root_device" else attrs[kept])
+    return made
 
 
 def checkpoint_of(attrs: dict[str, Value]) -> Value:
@@ -122,15 +146,17 @@ def precision_of(trainer: Opaque) -> str:
 
 
 def autocast_of(trainer: Opaque) -> str | None:
-    return PRECISIONS.get(precision_of(trainer))
+    """The dtype of autocast; DeepSpeed's engine casts the weights instead."""
+    return None if trainer.attrs["strategy_name"] == "deepspeed" else PRECISIONS.get(precision_of(trainer))
 
 
 def on_cpu(trainer: Opaque) -> bool:
     return trainer.attrs.get("accelerator") == "cpu"
 
 
-def root_device(trainer: Opaque) -> Device:
-    return Device("cpu") if on_cpu(trainer) else Device("cuda", trainer.attrs.get("local_rank"))
+def root_device(attrs: dict[str, Value]) -> Device:
+    """Of a trainer with these options."""
+    return Device("cpu") if attrs.get("accelerator") == "cpu" else Device("cuda", attrs.get("local_rank"))
 
 
 def limited(length: Value, limit: Value) -> Value:

@@ -9,7 +9,7 @@ from cgx.indexer.overlays import deepspeed, deepspeed_config, fsdp, sync_batchno
 from cgx.indexer.overlays.arguments import flag, items_of
 from cgx.indexer.overlays.ddp import construct as wrap_ddp
 from cgx.indexer.overlays.lifecycle import optional, place_model
-from cgx.indexer.overlays.lightning_options import TRUE, on_cpu, precision_of
+from cgx.indexer.overlays.lightning_options import PRECISIONS, TRUE, on_cpu, precision_of
 from cgx.indexer.overlays.transfer import move_module
 from cgx.indexer.overlays.wrappers import inner
 
@@ -79,15 +79,20 @@ def classes_of(value: Value) -> str:
 def by_deepspeed(interp: Any, trainer: Opaque, model: Value, site: Any) -> None:
     """The engine: the stage is in the strategy's name or options, or in its configuration."""
     options = options_of(trainer.attrs["strategy"])
-    name = trainer.attrs["strategy"] if isinstance(trainer.attrs["strategy"], str) else str(options.get("name", ""))
     given = options.get("config")
-    table = deepspeed_config.as_data(given) if isinstance(given, DictValue) else {}
-    stage = options.get("stage", next((int(char) for char in name if char.isdigit()), 2))
-    table.setdefault("zero_optimization", {}).setdefault("stage", stage)
-    if "offload" in name or flag(options.get("offload_optimizer")):
-        table["zero_optimization"].setdefault("offload_optimizer", {"device": "cpu"})
+    given = given if isinstance(given, DictValue) else deepspeed_config.strategy_config(interp, options, site)
+    missing = interp.unknown("deepspeed config", "missing-file", site) if given.open else None
+    settings = deepspeed_config.Settings(deepspeed_config.as_data(given), missing)
+    precision = PRECISIONS.get(precision_of(trainer)) or TRUE.get(precision_of(trainer))
+    for name, dtype in deepspeed_config.LOW_PRECISION:
+        if dtype == precision and name != "bfloat16":
+            settings.data.setdefault(name, {}).setdefault("enabled", True)
+    if isinstance(inner(model), ModuleInstance):
+        move_module(interp, inner(model), None, settings.dtype, False, site)
     place_model(interp, inner(model), site)
-    deepspeed.wrap(interp, inner(model), table, table["zero_optimization"]["stage"], site)
+    deepspeed.broadcast(interp, site)
+    deepspeed.precision(interp, settings, site)
+    deepspeed.wrap(interp, inner(model), settings.data, settings.stage, site)
 
 
 def mesh(interp: Any, trainer: Opaque, site: Any) -> Value:
@@ -112,4 +117,4 @@ for _name in ("DDPStrategy", "FSDPStrategy", "DeepSpeedStrategy", "ModelParallel
     for _package in ("lightning.pytorch.strategies", "pytorch_lightning.strategies", "pytorch_lightning.plugins", "lightning.pytorch.plugins"):
         for _prefix in (_package, f"{_package}.{_name.removesuffix('Strategy').lower()}"):
             ENTRIES[f"{_prefix}.{_name}"] = constructor(f"lightning.pytorch.strategies.{_name}")
-    BASES[f"lightning.pytorch.strategies.{_name}"] = ("lightning.pytorch.strategies.Strategy",)
+    BASES[f"lightning.pytorch.strategies.{_name}"] = ("lightning.pytorch.strategies.Strategy", f"pytorch_lightning.strategies.{_name}")

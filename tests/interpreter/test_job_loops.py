@@ -227,3 +227,12 @@ def test_a_period_that_a_function_tells_beside_another_condition(tmp_path: Path)
     rows = build(job(tmp_path, {"main.py": CYCLE}, "accelerate launch --num_processes 2 main.py")).rows
     saves = [row for row in rows["phases"] if row["name"] == "checkpoint"]
     assert [(row["kind"], row["every"]["count"]) for row in saves] == [("periodic", 100)]
+
+
+def test_a_package_that_imports_its_files_fills_its_registry(tmp_path: Path) -> None:
+    """What modules do on import does not spend the budget of the loop that imports them."""
+    busy = "from kinds import register\nwidth = 0\nfor step in range(60):\n    for part in range(60):\n        width += 1\nregister['{0}'] = width\n"
+    package = "import importlib, os\nregister = {}\nfor name in sorted(os.listdir(os.path.dirname(__file__))):\n    if name.startswith('kind'):\n        importlib.import_module('kinds.' + name[:-3])\n"
+    files = {"kinds/__init__.py": package, **{f"kinds/kind{one}.py": busy.format(one) for one in range(12)}}
+    trace = job(tmp_path, {**files, "main.py": MODEL + "from kinds import register\nassert len(register) == 12\nNet(register['11'] // 900)(torch.zeros(1, 4))\n"})
+    assert next(calls(trace)).outputs[0][1].shape == (1, 4) and not reasons(trace)

@@ -200,3 +200,10 @@ def test_what_is_wrong_is_one_line(make_tree: MakeTree, line: str, says: str) ->
     with pytest.raises(UserError) as error:
         parse_launch(line, make_tree(FILES))
     assert says in str(error.value) and "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize("program", ["fabric run", "lightning run model"])
+def test_fabric_starts_each_rank_and_says_the_options(make_tree: MakeTree, program: str) -> None:
+    plan = parse_launch(f"{program} --accelerator=cuda --devices 4 --strategy=ddp --precision bf16-mixed train.py --lr 1", make_tree(FILES))
+    assert (plan.script, plan.argv, plan.world_size) == ("train.py", ["train.py", "--lr", "1"], 4)
+    assert (plan.env["WORLD_SIZE"], plan.env["LT_STRATEGY"], plan.env["LT_PRECISION"]) == ("4", "ddp", "bf16-mixed")

@@ -258,3 +258,47 @@ def test_a_metric_object_gathers_its_states_at_the_end_of_the_epoch(tmp_path: Pa
         "nans.any()",
         "nans_weight.any()",
     ]
+
+
+def test_hooks_of_the_first_versions_and_callbacks_that_log(tmp_path: Path) -> None:
+    methods = """
+    def training_step_end(self, output):
+        self.trainer.last = output
+
+    def training_epoch_end(self, outputs):
+        print(torch.stack([one["loss"] for one in outputs]).mean().item())
+"""
+    classes = """
+class Watch(pl.Callback):
+    def on_train_batch_end(self, trainer, pl_module, outputs, batch, batch_idx):
+        self.log("shown", trainer.last.item(), prog_bar=True)
+        if trainer.global_step == 700:
+            torch.save(pl_module.state_dict(), "last.pt")
+"""
+    found = read(tmp_path, package="pytorch_lightning", methods=methods, classes=classes, options="max_epochs=1, callbacks=[Watch()]")
+    reads = rows(found, "syncs", kind="item", phase="logging")
+    assert {(row["code_anchor"].split(":")[1], row["frequency"]["per"], row["frequency"].get("every")) for row in reads} == {
+        ("Watch.on_train_batch_end", "step", None), ("Watch.on_train_batch_end", "step", 50), ("Net.training_epoch_end", "epoch", None),
+    }  # fmt: skip
+    assert one(found, "copies", what="logged number shown")["phase"] == "logging"
+    assert not rows(found, "unresolved", reason="error")
+
+
+def test_deepspeed_casts_the_weights_and_its_options_can_be_changed(tmp_path: Path) -> None:
+    classes = """
+def change(trainer):
+    if isinstance(trainer.strategy, pl.strategies.DeepSpeedStrategy):
+        trainer.strategy.config["zero_optimization"]["reduce_bucket_size"] = 1000
+    return trainer
+"""
+    found = read(tmp_path, package="pytorch_lightning", classes=classes, fit=") if change(trainer) else (None",
+                 options="max_epochs=1, devices=2, accelerator='gpu', strategy='deepspeed_stage_2', precision='bf16'")  # fmt: skip
+    assert found["compute"]["precision"] == {**found["compute"]["precision"], "value": "bfloat16", "how": "parameters cast by DeepSpeed; no autocast"}
+    assert one(found, "device_device", collective="broadcast", phase="startup")["issued_by"] == "DeepSpeedEngine"
+    assert not rows(found, "unresolved", reason="error")
+
+
+def test_a_strategy_without_a_count_takes_all_devices_there_are(tmp_path: Path) -> None:
+    found = read(tmp_path, options="max_epochs=1, strategy='ddp'")
+    assert one(found, "unresolved", name="trainer.devices")["reason"] == "environment"
+    assert rows(found, "device_device", issued_by="DistributedDataParallel", collective="all_reduce")

@@ -82,6 +82,8 @@ def _add_argument(interp: Any, site: Any, args: Args, kwargs: Kwargs) -> Value:
         site.anchor,
     )
     action.attrs["option_strings"] = ListValue([flag for flag in flags if flag and flag.startswith("-")])
+    if not flags and not isinstance(options.get("dest"), str):
+        flags = [None]  # names spread from what is not known
     if any(flag is None for flag in flags):
         interp.trail.set(parser_of(args[0])[CALLS], "open", True)
         return action

@@ -159,6 +159,8 @@ def make_row(run: Run, name: str, found: list[Spot]) -> dict[str, Any] | None:
         lead = [one for one in lead if any(one is other for other in run.step.forwards)] or lead
     lead = with_backward(run, oftenest(run, steady(lead))) if name == "forward" else steady(lead)
     spot = least_repeated(run, lead) if name == "backward" else in_the_step(run, lead) if name == "data" else lead[0]
+    if name == "checkpoint":  # one that is saved every so often, before one that is saved when the job ends
+        spot = next((one for one in lead if kind_of(run, name, frequency_of(one, run.step)) == "periodic"), spot)
     if name == "logging" and frequency_of(spot, run.step).get("per") == "epoch":
         spot = first_read(run, found) or spot
     frequency = frequency_of(spot, run.step)

@@ -33,7 +33,7 @@ class Regions:
         self.evaluation = [root for root in roots if not any(root is one for one in self.rollout)]
         self.acting = [spot for spot in acting if step.loop is not None and spot.holds(step.loop)]
         models = [spot for spot in found if isinstance(spot.node, ModuleCall)]
-        self.checkpoint = self.roots(saves, [*training, *models, *self.told_before(found, saves)])
+        self.checkpoint = self.roots(saves, [*training, *models, *self.told_before(found, saves), *self.told_beside(found, saves)])
         self.training = {id(node) for spot in training for node in spot.path}
 
     def prepares(self, found: list[Spot], save: Spot) -> bool:
@@ -51,6 +51,19 @@ class Regions:
             for spot in events(found, "sync")
             if spot.node.data.get("reads") and spot.branches() and id(spot.branches()[-1]) in outer  # type: ignore[attr-defined]
         ]
+
+    def told_beside(self, found: list[Spot], saves: list[Spot]) -> list[Spot]:
+        """Values read on each call of a function that saves on some calls only (a hook that runs after every batch): no part of saving."""
+        told = []
+        for spot in events(found, "sync"):
+            call = next((one for one in reversed(spot.path) if isinstance(one, CallNode)), None)
+            if call is None or not spot.node.data.get("reads"):  # type: ignore[attr-defined]
+                continue
+            within = [save for save in saves if save.holds(call)]
+            if within and not any(save.holds(one) for save in within for one in spot.below(call) if is_condition(one)):
+                if all(any(is_condition(one) for one in save.below(call)) for save in within):
+                    told.append(spot)
+        return told
 
     def evaluates(self, spot: Spot) -> bool:
         """A call of a model that does not train: no gradients are kept, or it is in evaluation mode outside the step."""
@@ -129,6 +142,11 @@ class Regions:
         if self.root(spot, self.checkpoint) is not None:
             return "checkpoint"
         return "evaluation" if self.reports_evaluation(spot) else None
+
+
+def is_condition(node: Node) -> bool:
+    """A branch that is taken on some rounds, whatever the rank."""
+    return isinstance(node, BranchNode) and node.ranks is None
 
 
 def named_evaluation(root: Node) -> bool:
