@@ -96,18 +96,29 @@ def _appendleft(interp: Interp, site: Site, args: list[Value], kwargs: dict[str,
     return _insert(interp, site, [args[0], 0, args[1]], {})
 
 
-@_method("list.remove")
+@_method("list.remove", "deque.remove")
 def _remove(interp: Interp, site: Site, args: list[Value], kwargs: dict[str, Value]) -> Value:
     owner = args[0]
-    if isinstance(owner, ListValue):
-        for index, item in enumerate(owner.items):
-            if interp.equal(item, args[1]) is True:
-                interp.trail.touch(owner)
-                del owner.items[index]
-                return None
-        if not owner.open:
-            return interp.raise_("ValueError", "list.remove(x): x not in list", site)
+    if not isinstance(owner, ListValue):
+        return None
+    for index, item in enumerate(owner.items):
+        verdict = interp.equal(item, args[1])
+        if verdict is True:
+            interp.trail.touch(owner)
+            del owner.items[index]
+            return None
+        if verdict is None:  # one of the rest goes: as many are left, each the one there or its neighbour
+            interp.trail.touch(owner)
+            left = [_either(interp, a, b, site) for a, b in zip(owner.items[index:], owner.items[index + 1 :])]
+            owner.items[index:] = left
+            return None
+    if not owner.open:
+        return interp.raise_("ValueError", "list.remove(x): x not in list", site)
     return None
+
+
+def _either(interp: Interp, first: Value, second: Value, site: Site) -> Value:
+    return first if same(first, second) else interp.unknown(site.text, "data", site)
 
 
 @_method("list.clear")
@@ -380,7 +391,12 @@ def _set_update(interp: Interp, site: Site, args: list[Value], kwargs: dict[str,
 def _discard(interp: Interp, site: Site, args: list[Value], kwargs: dict[str, Value]) -> Value:
     owner = args[0]
     if isinstance(owner, SetValue):
-        interp.trail.replace(owner, [item for item in owner.items if not same(item, args[1])])
+        verdicts = [same(item, args[1]) or interp.equal(item, args[1]) for item in owner.items]
+        if any(verdict is None for verdict in verdicts) and True not in verdicts:
+            interp.trail.replace(owner, [])  # which one goes is not known
+            owner.open = True
+            return None
+        interp.trail.replace(owner, [item for item, verdict in zip(owner.items, verdicts) if verdict is not True])
     return None
 
 

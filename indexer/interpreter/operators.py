@@ -504,6 +504,8 @@ def equality(interp: Interp, left: Value, right: Value) -> bool | None:
         answers = [equality(interp, left.items[k], right.items[k]) for k in left.items]
         return False if False in answers else None if None in answers else True
     if isinstance(left, SetValue) and isinstance(right, SetValue):
+        if left.open or right.open:
+            return None
         inside = [any(same(a, b) for b in right.items) for a in left.items]
         return len(left.items) == len(right.items) and all(inside)
     if (isinstance(left, Device) and isinstance(right, str)) or (isinstance(left, str) and isinstance(right, Device)):

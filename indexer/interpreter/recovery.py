@@ -8,6 +8,7 @@ bound is unknown with that reason, and evaluation goes on behind it.
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
@@ -53,7 +54,7 @@ class Recovery:
         text = frame.code.text(node)[:MAX_NAME] if not isinstance(node, COMPOUND) else frame.code.text(_header(node))
         what = f"{error.kind}: {error.message}" if error.message else error.kind
         anchor = error.anchor or frame.anchor(node)
-        self.note_unknown(Unknown(f"{text} ({what})", "error", anchor))
+        self.note_unknown(Unknown(f"{text} ({what})", "error", anchor, settle=_settled_by(error, node, frame)))
         frame.doubt = True
         for open_node in self.stack:
             if isinstance(open_node, ModuleCall):
@@ -68,6 +69,15 @@ class Recovery:
             if isinstance(owner, Instance):
                 self.trail.set_item(owner.attrs, member.attr, Unknown(frame.code.text(member), "error", anchor))
         return None
+
+
+def _settled_by(error: Raised, node: ast.stmt, frame: Frame) -> tuple[str, str] | None:
+    """The option that would put a value in the statement's place: a variable of the launch line, or what it evaluates."""
+    missing = re.fullmatch(r"'([A-Z][A-Z0-9_]+)'", error.message or "")
+    if error.kind == "KeyError" and missing is not None and "environ" in frame.code.text(node):
+        return "--launch", missing[1]
+    value = getattr(node, "value", None)
+    return ("--set", frame.code.text(value)[:MAX_NAME]) if isinstance(value, ast.expr) else None
 
 
 COMPOUND = (ast.If, ast.For, ast.AsyncFor, ast.While, ast.With, ast.AsyncWith, ast.Try, ast.Match, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)

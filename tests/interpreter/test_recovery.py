@@ -108,3 +108,10 @@ def test_a_tensor_whose_size_changes_in_a_loop_has_no_sure_size_there(tmp_path: 
     shapes = [node.outputs[0][1].shape for node in calls(trace)]
     assert shapes and all(shape is None or isinstance(shape, tuple) for shape in shapes)
     assert all(dim is None or isinstance(dim, int) for shape in shapes for dim in shape or ())
+
+
+def test_what_would_settle_a_left_out_statement_can_be_given(tmp_path: Path) -> None:
+    source = MODEL + "import os\nrank = int(os.environ['LOCAL_RANK'])\nwidth = None.size + 1\nNet()(torch.zeros(1, 4))\n"
+    settled = [one.settle for one in job(tmp_path, {"main.py": source}).unknowns if one.reason == "error" and "(" in one.name]
+    assert ("--launch", "LOCAL_RANK") in settled
+    assert ("--set", "None.size + 1") in settled
