@@ -277,6 +277,10 @@ class Externals:
             found = family(self, qname, site, args, kwargs)
             if found is not NotImplemented:
                 return found
+        for handler in self._families.get("*", ()):
+            found = handler(self, qname, site, args, kwargs)
+            if found is not NotImplemented:
+                return found
         return self.opaque_result(qname, args, kwargs, site)
 
     def call_stand_in(self: Any, func: FunctionValue, args: Args, kwargs: Kwargs, site: Site) -> Value:

@@ -30,6 +30,7 @@ class Code:
     partial: bool = False
     _lines: list[str] = field(default_factory=list)
     _texts: dict[int, tuple[ast.AST, str]] = field(default_factory=dict)
+    facts: dict[str, Any] = field(default_factory=dict)  # what tables have found out about the file, by their names
 
     def text(self, node: ast.AST) -> str:
         """Source text of a node in one line, white space folded."""
