@@ -134,7 +134,7 @@ def _flavour(interp: Interp, cls: ClassValue, site: Site) -> None:
     """Enums and NamedTuples are told by their bases; dataclasses by their decorator or base."""
     names = {base.qname for base in cls.mro if isinstance(base, External | ClassValue)}
     if names & ENUMS:
-        make_members(cls)
+        make_members(interp, cls, site)
     elif "typing.NamedTuple" in names or "collections.namedtuple" in names:
         cls.info["fields"] = list(cls.info["annotations"])
         cls.info["namedtuple"] = True

@@ -26,8 +26,9 @@ if TYPE_CHECKING:
 ENUMS = frozenset({"enum.Enum", "enum.IntEnum", "enum.StrEnum", "enum.Flag", "enum.IntFlag"})
 
 
-def make_members(cls: ClassValue) -> None:
-    """The plain names of the class's body become its members."""
+def make_members(interp: Interp, cls: ClassValue, site: Site) -> None:
+    """The plain names of the class's body become its members. Its own ``__init__`` takes a member's value, a tuple one by one."""
+    init = cls.lookup("__init__")
     strings = any(isinstance(base, External) and base.qname == "enum.StrEnum" for base in cls.mro)
     members: dict[str, Value] = {}
     last = 0
@@ -41,6 +42,8 @@ def make_members(cls: ClassValue) -> None:
         member = Instance(cls, {"name": name, "value": value, "_value_": value, "_name_": name})
         members[name] = member
         cls.namespace[name] = member
+        if isinstance(init, FunctionValue):
+            interp.call(init, [member, *(value if isinstance(value, tuple) else (value,))], {}, site)
     cls.info["members"] = members
 
 
@@ -51,7 +54,7 @@ def functional(interp: Interp, base: Value, name: Value, names: Value, site: Sit
         return interp.unknown(site.text, "unsupported", site)
     made = interp.make_type(name, (base,), DictValue(table), site)
     if isinstance(made, ClassValue):
-        make_members(made)
+        make_members(interp, made, site)
     return made
 
 

@@ -210,6 +210,9 @@ def set_item(interp: Interp, owner: Value, key: Value, value: Value, site: Site)
     elif isinstance(owner, DictValue):
         found = interp.key(key)
         if found is MISSING:
+            for held, item in owner.items.items():  # any of them may be meant
+                if isinstance(item, TensorValue) and isinstance(value, TensorValue) and not item.parameter:
+                    interp.trail.set_item(owner.items, held, join(item, value, site.text, site.anchor))
             interp.trail.set(owner, "open", True)
             interp.trail.set(owner, "other", value if (isinstance(value, Opaque) and not isinstance(owner.other, Opaque)) or same_kind([owner.other, value]) else None)
         else:

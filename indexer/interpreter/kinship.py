@@ -7,9 +7,10 @@ from typing import Any
 
 from cgx.indexer.interpreter.values import TensorValue, Unknown, Value
 
-KIN = "cgx.kin"  # on a tensor: SAME (a view of a parameter), MIXED (made of parameters alone), GRADIENT (made with a gradient)
-SAME, MIXED, GRADIENT = "same", "mixed", "gradient"
-COPIES = ("copy_", "set_")
+# on a tensor: SAME (a view of a parameter), ALONE (made of one parameter: cast, scaled), MIXED (of several), GRADIENT (made with one)
+KIN = "cgx.kin"
+SAME, ALONE, MIXED, GRADIENT = "same", "alone", "mixed", "gradient"
+COPIES = ("", "copy_", "set_")  # what puts a value in place of the old one; "": an assignment
 
 
 def kin_of(value: Value) -> str:
@@ -30,7 +31,7 @@ def mark(result: Value, values: Iterable[Value], view: bool) -> None:
     if GRADIENT in kinds:
         result.attrs[KIN] = GRADIENT
     elif kinds and all(kinds):
-        result.attrs[KIN] = SAME if view and kinds == [SAME] else MIXED
+        result.attrs[KIN] = MIXED if len(kinds) > 1 else SAME if view and kinds == [SAME] else ALONE if kinds[0] == SAME else kinds[0]
 
 
 def written(interp: Any, name: str, target: Value, others: list[Value], site: Any) -> None:
@@ -40,5 +41,5 @@ def written(interp: Any, name: str, target: Value, others: list[Value], site: An
     kinds = [kin_of(value) for value in others if is_tensor(value) and value is not target]
     if GRADIENT in kinds:
         interp.event("compute", site, author="interpreter.kinship", key="optimizer_step", value="by hand", once=True)
-    elif kinds and all(kinds) and not (name in COPIES and kinds == [SAME]):
+    elif kinds and all(kinds) and not (name in COPIES and MIXED not in kinds):
         interp.event("compute", site, author="interpreter.kinship", key="ema", value="in place", once=True)

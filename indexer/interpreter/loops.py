@@ -15,6 +15,7 @@ from cgx.indexer.interpreter import counters
 from cgx.indexer.interpreter.blocks import run_block
 from cgx.indexer.interpreter.carried import carried
 from cgx.indexer.interpreter.joins import ANOTHER, join, join_shapes, join_tensors, same
+from cgx.indexer.interpreter.named_rounds import by_name, tables
 from cgx.indexer.interpreter.scopes import Frame, Site
 from cgx.indexer.interpreter.signals import BREAK, RETURN, Overspent, Raised, StopConsumer
 from cgx.indexer.interpreter.trace import BranchNode, Event, LoopNode, ModuleCall, Node
@@ -206,7 +207,7 @@ def _indexed(interp: Interp, node: Any, frame: Frame, loop: LoopNode, items: lis
     """Evaluate the body for each element. A job loop that works on the device falls back to a summary."""
     if not items:
         return None
-    literal = isinstance(node.iter, ast.List | ast.Tuple) or len(items) == 1
+    literal = isinstance(node.iter, ast.List | ast.Tuple) or len(items) == 1 or by_name(node.iter, items, frame)
     limit = MAX_JOB_UNROLL if literal else FEW if len(items) <= FEW and (records(items) or assorted(items)) else 1
     outer_exit, frame.early_exit = frame.early_exit, False
     context = LoopContext(loop.expr, len(items), loop.bound or loop.anchor)
@@ -289,28 +290,32 @@ def _summary(
         return _block(interp, node.body, frame)
 
     context = LoopContext(loop.expr, loop.count, loop.bound or loop.anchor)
-    signal = summarise(interp, frame, loop, context, body)
+    signal = summarise(interp, frame, loop, context, body, frozenset(tables(element)))
     loop.carries = carried(node, frame)
     return signal
 
 
 def summarise(
-    interp: Interp, frame: Frame, loop: LoopNode, context: LoopContext, body: Callable[[], Signal]
+    interp: Interp, frame: Frame, loop: LoopNode, context: LoopContext, body: Callable[[], Signal], own: frozenset[int] = frozenset()
 ) -> Signal:
-    """Evaluate ``body`` until what it changes is stable, and keep the trace of the last evaluation."""
+    """Evaluate ``body`` until what it changes is stable, and keep the trace of the last evaluation.
+
+    ``own``: ids of what belongs to one round alone; what it writes there the next one does not find.
+    """
     outer_exit, frame.early_exit = frame.early_exit, False
     returns = len(frame.returns)
     widenings = ROUNDS[min(interp.summaries, len(ROUNDS) - 1)]
     interp.summaries += 1
     interp.summarised += 1
     try:
-        return _rounds(interp, frame, loop, context, body, widenings, outer_exit, returns)
+        return _rounds(interp, frame, loop, context, body, widenings, outer_exit, returns, own)
     finally:
         interp.summaries -= 1
 
 
 def _rounds(
-    interp: Interp, frame: Frame, loop: LoopNode, context: LoopContext, body: Callable[[], Signal], widenings: int, outer_exit: bool, returns: int
+    interp: Interp, frame: Frame, loop: LoopNode, context: LoopContext, body: Callable[[], Signal], widenings: int, outer_exit: bool, returns: int,
+    own: frozenset[int],
 ) -> Signal:
     begun: dict[Slot, Change] = {}
     with interp.inside(loop, keep=True), interp.loop(context):
@@ -330,7 +335,7 @@ def _rounds(
             changes = interp.trail.rollback()
             if round_ == 0:
                 begun = {slot: change for slot, change in changes.items() if change.kind == "list" and not change.before[1]}
-            widened = {slot: widen(interp, change, loop) for slot, change in changes.items()}
+            widened = {slot: widen(interp, change, loop) for slot, change in changes.items() if slot[0] not in own}
             moved = {slot: value for slot, value in widened.items() if value is not MISSING}
             if not moved or round_ == widenings:
                 interp.trail.apply(changes)

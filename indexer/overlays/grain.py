@@ -23,6 +23,7 @@ from cgx.indexer.interpreter.values import (
 from cgx.indexer.overlays.arguments import bind, items_of
 from cgx.indexer.overlays.data_hops import events_inside, first_statement, function_anchor
 from cgx.indexer.overlays.data_loader import WORKER
+from cgx.indexer.overlays.data_values import fresh
 
 AUTHOR = "overlays.grain"
 ITER, MAP = "grain.IterDataset", "grain.MapDataset"
@@ -159,7 +160,7 @@ def iterate(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value])
 
     def advance(i: Any, at: Any, a: list[Value], k: dict[str, Value]) -> Value:
         i.emit(Event(at.anchor, at.text, kind="fetch", author=AUTHOR, data=dict(data)))
-        return element
+        return fresh(element)
 
     length = interp.unknown("len(dataset)", "data", site, hint="int")
     return Sequence(

@@ -58,13 +58,6 @@ def converted(base: TensorValue, dtype: str | None, device: str | None) -> Tenso
     return result
 
 
-def to_sync(call: Call) -> str | None:
-    """A copy to the host waits for the device, unless non_blocking."""
-    base, target = call.tensor(), to(call)
-    waits = base.device == "cuda" and isinstance(target, TensorValue) and target.device == "cpu"
-    return "cpu" if waits and call.get("non_blocking") is not True else None
-
-
 def cast(dtype: str) -> Rule:
     """Tensor.float(), half(), long(), ..."""
 

@@ -82,7 +82,7 @@ ROWS: list[OpRow] = [
     row("set_", "Tensor", "input, source=None", lambda call: convert.converted(call.tensor("source"), call.tensor("source").dtype, call.tensor("source").device),
         "", inplace=True),
     row("to", "Tensor", "input, target=None, second=None, non_blocking=False, copy=False, *, dtype=None, device=None, other=None, memory_format=None",
-        convert.to, "f32[3], torch.float16 -> f16[3]", sync_rule=convert.to_sync),
+        convert.to, "f32[3], torch.float16 -> f16[3]"),
     *(row(name, "Tensor", "input, memory_format=None", cast(dtype), f"f32[3] -> {dtype}[3]") for name, dtype in CASTS.items()),
     row("type", "Tensor", "input, dtype=None, non_blocking=False", convert.to_type, "f32[3], torch.int64 -> i64[3]"),
     row("type_as", "Tensor", "input, other", convert.type_as, "f32[3], f16[2] -> f16[3]"),
