@@ -363,10 +363,17 @@ def _enumerate(interp: Interp, site: Site, args: Args, kwargs: Kwargs) -> Value:
         if isinstance(start, int):
             return ListValue([(start + index, item) for index, item in enumerate(items)])
         return ListValue([(operators.derived(interp, (start,), site, "int"), item) for item in items])
-    index = Unknown("i", "loop-carried", site.anchor, "int")
+    index = numbered(site, start)
     if isinstance(items, Sequence):
         return Sequence((index, items.element), items.length, items.qname, items.anchor, _wrap_next(interp, items, lambda v: (index, v)))
     return Sequence((index, Unknown(f"element of {site.text}", items.reason, items.anchor)), items, "")
+
+
+def numbered(site: Site, start: Value) -> Unknown:
+    """The number of a round: never below the first."""
+    index = Unknown("i", "loop-carried", site.anchor, "int")
+    index.least = start if isinstance(start, int) else None
+    return index
 
 
 def _enumerate_iter(interp: Interp, site: Site, args: Args, kwargs: Kwargs) -> Value:
@@ -378,7 +385,7 @@ def _enumerate_iter(interp: Interp, site: Site, args: Args, kwargs: Kwargs) -> V
 
 
 def _enumerate_next(interp: Interp, site: Site, args: Args, kwargs: Kwargs) -> Value:
-    return (Unknown("i", "loop-carried", site.anchor, "int"), interp.next(args[0].attrs["source"], site))
+    return (numbered(site, args[0].attrs["start"]), interp.next(args[0].attrs["source"], site))
 
 
 def _wrap_next(interp: Interp, items: Sequence, shape: Callable[[Value], Value]) -> dict[str, Value]:

@@ -68,7 +68,7 @@ def exec_for(interp: Interp, node: Any, frame: Frame) -> Signal:
     loop = LoopNode(frame.anchor(node), f"for {frame.code.text(node.target)} in {expr}", expr=expr, bound=bound, target=frame.code.text(node.target))
     loop.over = kind_of(source)
     if isinstance(items, list):
-        loop.count = len(items)
+        loop.count, loop.named = len(items), keyed(source, items)
         if len(items) > MAX_UNROLL and not interp.in_model:
             element: Value = any_of(items, loop)
             signal = _summary(interp, node, frame, loop, element)
@@ -130,7 +130,9 @@ def any_of(items: list[Value], loop: LoopNode) -> Value:
         return first
     kinds = {type(item) for item in items}
     if len(kinds) == 1 and isinstance(first, str | int | float):
-        return Unknown(loop.target, "loop-carried", loop.anchor, type(first).__name__)
+        stands = Unknown(loop.target, "loop-carried", loop.anchor, type(first).__name__)
+        stands.least = min(items) if isinstance(first, int) else None
+        return stands
     if all(isinstance(item, TensorValue) for item in items):
         return any_tensor(items)
     if kinds == {tuple} and len({len(item) for item in items}) == 1:
@@ -208,7 +210,7 @@ def _indexed(interp: Interp, node: Any, frame: Frame, loop: LoopNode, items: lis
     if not items:
         return None
     literal = isinstance(node.iter, ast.List | ast.Tuple) or len(items) == 1 or by_name(node.iter, items, frame)
-    limit = MAX_JOB_UNROLL if literal else FEW if len(items) <= FEW and (records(items) or assorted(items)) else 1
+    limit = MAX_JOB_UNROLL if literal else FEW if len(items) <= FEW and (records(items) or loop.named) else 1
     outer_exit, frame.early_exit = frame.early_exit, False
     context = LoopContext(loop.expr, len(items), loop.bound or loop.anchor)
     summarised = interp.summarised
@@ -258,12 +260,10 @@ def records(items: list[Value]) -> bool:
     return bool(parts) and all(isinstance(part, DictValue) for part in parts)
 
 
-def assorted(items: list[Value]) -> bool:
-    """Entries of a dict under names of their own, whose values are not of one kind or do not lie on one device."""
-    if not all(isinstance(item, tuple) and len(item) == 2 and isinstance(item[0], str) for item in items):
-        return False
-    values = [item[1] for item in items]
-    return any(isinstance(value, TensorValue) for value in values) and len({(type(one), getattr(one, "device", None)) for one in values}) > 1
+def keyed(source: Value, items: list[Value]) -> bool:
+    """Entries of a dict by their names (``for k, v in batch.items()``): what is done to one is not done to the others."""
+    names = items if isinstance(source, DictValue) else [item[0] if isinstance(item, tuple) and len(item) == 2 else None for item in items]
+    return all(isinstance(name, str) for name in names) and len(set(names)) == len(names)
 
 
 def works(nodes: list[Node]) -> bool:

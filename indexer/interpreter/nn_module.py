@@ -33,6 +33,7 @@ Handler = Callable[[Any, Any, Args, Kwargs], Value]
 MODULE = "torch.nn.Module"
 SEQUENTIAL, MODULE_LIST, MODULE_DICT = "torch.nn.Sequential", "torch.nn.ModuleList", "torch.nn.ModuleDict"
 PARAMETER_LIST, PARAMETER_DICT = "torch.nn.ParameterList", "torch.nn.ParameterDict"
+TRANSIENT = "cgx.transient"  # in the attrs of a buffer that no state_dict holds; None where that is not known
 CONTAINERS = (SEQUENTIAL, MODULE_LIST, MODULE_DICT, PARAMETER_LIST, PARAMETER_DICT)
 
 
@@ -145,7 +146,10 @@ def _register_buffer(interp: Interp, site: Site, args: Args, kwargs: Kwargs) -> 
     owner = args[0]
     name = args[1] if len(args) > 1 else kwargs.get("name")
     value = args[2] if len(args) > 2 else kwargs.get("tensor")
+    persistent = args[3] if len(args) > 3 else kwargs.get("persistent", True)
     if isinstance(owner, ModuleInstance) and isinstance(name, str):
+        if isinstance(value, TensorValue) and persistent is not True:
+            interp.trail.set_item(value.attrs, TRANSIENT, persistent is False or None)
         interp.trail.del_item(owner.attrs, name)
         interp.trail.set_item(owner.buffers, name, value)
         interp.trail.set_item(owner.origins, name, site.anchor)
@@ -244,11 +248,18 @@ def _named_modules(interp: Interp, site: Site, args: Args, kwargs: Kwargs) -> Va
 
 @_method("state_dict")
 def _state_dict(interp: Interp, site: Site, args: Args, kwargs: Kwargs) -> Value:
-    """Parameters under every name they have, and buffers; which of the buffers are left out is not known."""
+    """Parameters under every name they have, and the buffers that are kept."""
     owner = args[0]
-    table: dict[str, Value] = dict(named_parameters(interp, owner, once=False))
-    buffers = [inner for inner in modules_of(owner) if any(value is not None for value in inner.buffers.values())]
-    return DictValue(table, open=is_open(owner) or bool(buffers), kind="OrderedDict")
+    table: dict[str, Value] = {}
+    unsure = is_open(owner)
+    for path, inner in every_name(owner):
+        inner = interp.materialise(inner)
+        for name, value in (*inner.parameters.items(), *inner.buffers.items()):
+            left_out = value.attrs.get(TRANSIENT, False) if isinstance(value, TensorValue) else value is None or None
+            unsure |= left_out is None
+            if left_out is False:
+                table[f"{path}.{name}" if path else name] = value
+    return DictValue(table, open=unsure, kind="OrderedDict")
 
 
 @_method("load_state_dict")

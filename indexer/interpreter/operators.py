@@ -328,6 +328,10 @@ def dunder(interp: Interp, name: str, left: Value, right: Value, site: Site, inp
 
 
 def percent(interp: Interp, template: str, values: Value, site: Site) -> Value:
+    """``"%d" % value``: what is shown of a tensor is read from the device."""
+    for value in values if isinstance(values, tuple) else values.items.values() if isinstance(values, DictValue) else (values,):
+        if isinstance(value, TensorValue):
+            interp.transfer("print", value, site)
     plain = interp.plain(values)
     try:
         return template % plain

@@ -91,6 +91,7 @@ class LoopNode(Node):
     symbol: str = ""
     early_exit: bool = False  # a break or return may end it before ``count``
     carries: tuple[str, ...] = ()  # tensors that one round hands to the next
+    named: bool = False  # over the entries of a dict
 
 
 @dataclass(eq=False, slots=True)

@@ -240,6 +240,10 @@ def _is_missing(interp: Any, site: Any, args: Args, kwargs: Kwargs) -> Value:
     return held is MISSING or held == UNSET
 
 
+def _get_parent(interp: Any, site: Any, args: Args, kwargs: Kwargs) -> Value:
+    return args[0].attrs[INFO].parent if is_node(args[0]) else derived(site, args)
+
+
 def _to_yaml(interp: Any, site: Any, args: Args, kwargs: Kwargs) -> Value:
     return Unknown(site.text, "unsupported", site.anchor, "str")
 
@@ -282,6 +286,8 @@ ENTRIES: dict[str, Handler] = {
     NODE: _create,
     "omegaconf.dictconfig.DictConfig": _create,
     "omegaconf.ListConfig": lambda interp, site, args, kwargs: args[0] if args else ListValue(),
+    f"{NODE}._get_parent": _get_parent,
+    **{f"{NODE}.{name}": nothing for name in ("_set_flag", "_set_parent")},
     f"{NODE}.merge_with": _merge_with,
     f"{NODE}.merge_with_dotlist": _merge_with_dotlist,
     "omegaconf.open_dict": lambda interp, site, args, kwargs: Opaque("contextlib.nullcontext"),

@@ -78,6 +78,15 @@ def workers_of(loader: Opaque) -> int | None:
     return count if isinstance(count, int) else 0 if count is None else None
 
 
+def has_workers(loader: Opaque) -> bool | None:
+    """Whether other processes fetch: their number need not be known (``num_workers=os.cpu_count()``)."""
+    count = loader.attrs.get("num_workers", 0)
+    if isinstance(count, Unknown) and count.least:
+        return True
+    workers = workers_of(loader)
+    return None if workers is None else workers > 0
+
+
 def iterate(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
     """``iter(loader)`` or ``for batch in loader``."""
     loader = inner(args[0])
@@ -220,9 +229,8 @@ def sized(interp: Any, value: Value, site: Any) -> Value:
 
 def hops(loader: Opaque) -> list[dict[str, Any]]:
     """The hops of one batch in order, as rows of ``data_path`` without anchors' text (``anchor`` is an Anchor)."""
-    attrs, workers = loader.attrs, workers_of(loader)
-    runs: dict[str, Any] = {"workers": workers, "asynchronous": None if workers is None else workers > 0,
-                            "blocks_step": None if workers is None else workers == 0}  # fmt: skip
+    attrs, apart = loader.attrs, has_workers(loader)
+    runs: dict[str, Any] = {"workers": workers_of(loader), "asynchronous": apart, "blocks_step": None if apart is None else not apart}
     sampler = attrs.get("cgx.sampler") or attrs.get("batch_sampler")
     chosen = sampler if sampler is not None else attrs.get("sampler")
     rows: list[dict[str, Any]] = [
@@ -239,12 +247,12 @@ def hops(loader: Opaque) -> list[dict[str, Any]]:
     inside = sorted([*seen, *inside], key=lambda row: ORDER.get(row["hop"], len(ORDER)))
     rows += [{**row, **runs} for row in inside]
     rows.append({"hop": "collate", **collator(loader), **runs})
-    if workers is None or workers > 0:
+    if apart is not False:
         rows.append({"hop": "worker queue", "by": LOADER, "anchor": loader.anchor, **runs})
         factor = attrs.get("prefetch_factor") or 2
         rows.append({"hop": "prefetch", "by": f"DataLoader prefetch_factor={factor}", "anchor": loader.anchor, **runs})
     if flag(attrs.get("pin_memory")):
-        threaded = workers is None or workers > 0
+        threaded = apart is not False
         rows.append({"hop": "pin", "by": "DataLoader pin_memory thread" if threaded else "DataLoader pin_memory", "anchor": loader.anchor,
                      "workers": 1 if threaded else 0, "asynchronous": threaded, "blocks_step": not threaded})  # fmt: skip
     return rows

@@ -7,7 +7,7 @@ from typing import Any
 
 from cgx.indexer.interpreter.values import ListValue, TensorValue, Value
 from cgx.indexer.overlays.arguments import argument_text, device_type, flag, tensors_in
-from cgx.indexer.overlays.transfer import AUTHOR, copy, factory_copy, on_device
+from cgx.indexer.overlays.transfer import AUTHOR, copy, factory_copy, sync
 
 
 def from_data(qname: str) -> Any:
@@ -25,10 +25,8 @@ def from_data(qname: str) -> Any:
             if isinstance(result, TensorValue) and result.device != data.device and "device" in kwargs:
                 copy(interp, data, kwargs["device"], False, site, what=site.text)
             return result
-        for _ in [tensor for tensor in tensors_in(data) if on_device(tensor)]:
-            interp.event(
-                "sync", site, author=AUTHOR, sync="conversion", what=argument_text(site, 0, "data") or site.text
-            )
+        for tensor in tensors_in(data):
+            sync(interp, "conversion", tensor, site, what=argument_text(site, 0, "data") or site.text)
         pinned = flag(kwargs.get("pin_memory"), False)
         if pinned:
             interp.event("data", site, author=AUTHOR, hop="pin", by=f"{qname}(pin_memory=True)", workers=0, asynchronous=False,
@@ -49,8 +47,8 @@ def new_tensor(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Valu
     result = interp.op("torch.Tensor.new_tensor", args, kwargs, site)
     data = args[1] if len(args) > 1 else kwargs.get("data")
     if isinstance(result, TensorValue) and isinstance(data, int | float | ListValue | tuple):
-        for _ in [tensor for tensor in tensors_in(data) if on_device(tensor)]:
-            interp.event("sync", site, author=AUTHOR, sync="conversion", what=argument_text(site, 0, "data") or site.text)
+        for tensor in tensors_in(data):
+            sync(interp, "conversion", tensor, site, what=argument_text(site, 0, "data") or site.text)
         factory_copy(interp, result, data, site)
     return result
 

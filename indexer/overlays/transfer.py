@@ -42,11 +42,12 @@ def on_device(value: Value) -> bool:
     return isinstance(value, TensorValue) and value.device in ACCELERATORS and value.library == "torch"
 
 
-def tensor_bytes(tensor: TensorValue) -> int | None:
-    """Size in bytes where every dim is a number."""
-    if tensor.shape is None or tensor.dtype not in ITEM_BYTES:
+def tensor_bytes(tensor: TensorValue, dtype: str | None = None) -> int | None:
+    """Size in bytes where every dim is a number. ``dtype``: what its elements become on the host, before they are copied."""
+    dtype = dtype or tensor.dtype
+    if tensor.shape is None or dtype not in ITEM_BYTES:
         return None
-    size = ITEM_BYTES[tensor.dtype]
+    size = ITEM_BYTES[dtype]
     for dim in tensor.shape:
         if not isinstance(dim, int):
             return None
@@ -74,7 +75,7 @@ def blocks(direction: str, pinned: bool | None, non_blocking: bool | None) -> bo
     return None if pinned is None else not pinned
 
 
-def copy(interp: Any, tensor: Value, target: Value, non_blocking: Value, site: Any, what: str = "") -> None:
+def copy(interp: Any, tensor: Value, target: Value, non_blocking: Value, site: Any, what: str = "", dtype: str | None = None) -> None:
     """An event for a tensor that goes to another side. Nothing for a copy that stays on one side or whose ends are unknown."""
     goal = device_type(target) if not isinstance(target, str) or target else None
     if not isinstance(tensor, TensorValue) or tensor.device is None or goal is None or tensor.library != "torch":
@@ -89,7 +90,7 @@ def copy(interp: Any, tensor: Value, target: Value, non_blocking: Value, site: A
     waits = blocks(direction, pinned, asked)
     interp.event(
         "copy", site, author=AUTHOR, direction=direction, what=what or receiver_text(site), source=source,
-        non_blocking=asked, blocks_host=waits, bytes=tensor_bytes(tensor), sync_kind="cpu" if here and waits else None,
+        non_blocking=asked, blocks_host=waits, bytes=tensor_bytes(tensor, None if here else dtype), sync_kind="cpu" if here and waits else None,
         tensor=tensor, stream=interp.flags.get("stream"),
     )  # fmt: skip
 
@@ -130,12 +131,12 @@ def is_index(value: Value) -> bool:
 def tensor_to(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
     """``Tensor.to``: an op, and a copy where it changes sides."""
     tensor = args[0]
-    device, _, non_blocking = to_targets(args[1:], kwargs)
+    device, dtype, non_blocking = to_targets(args[1:], kwargs)
     result = interp.op("torch.Tensor.to", args, kwargs, site)
     if not isinstance(tensor, TensorValue):
         return result
     if device is not None:
-        copy(interp, tensor, device, non_blocking, site)
+        copy(interp, tensor, device, non_blocking, site, dtype=dtype_name(dtype))
     return moved(tensor, result, device_type(device) if device is not None else None, flag(non_blocking, False))
 
 
@@ -206,6 +207,10 @@ def all_modules(module: ModuleInstance, seen: set[int] | None = None) -> Iterato
                 yield from all_modules(child, seen)
 
 
+def floats(tensor: TensorValue) -> bool:
+    return (tensor.dtype or "float").startswith(("float", "bfloat"))
+
+
 def move_module(
     interp: Any,
     module: ModuleInstance,
@@ -221,7 +226,8 @@ def move_module(
     sides = {(tensor.device in ACCELERATORS) for tensor in changed}
     if target is not None and changed and (target in ACCELERATORS) not in sides:
         direction = "H2D" if target in ACCELERATORS else "D2H"
-        sizes = [tensor_bytes(tensor) for tensor in changed]
+        cast = dtype if direction == "H2D" else None  # what goes down is cast behind the copy
+        sizes = [tensor_bytes(tensor, cast if floats(tensor) else None) for tensor in changed]
         asked = flag(non_blocking, False)
         interp.event(
             "copy", site, author=AUTHOR, direction=direction, what=what or receiver_text(site),
@@ -232,7 +238,7 @@ def move_module(
     for tensor in tensors:
         if target is not None and tensor.device not in (target, "meta"):
             interp.trail.set(tensor, "device", target)
-        if dtype is not None and (tensor.dtype or "float").startswith(("float", "bfloat")):
+        if dtype is not None and floats(tensor):
             interp.trail.set(tensor, "dtype", dtype)
     if target is not None:
         for one in all_modules(module):

@@ -122,11 +122,13 @@ def derived(site: Any, values: Sequence[Value], hint: str = "", reason: str = "u
     return Unknown(site.text, reason, site.anchor, hint)
 
 
-def unknown(reason: str, hint: str = "") -> Handler:
-    """A handler for a call whose result only the run knows."""
+def unknown(reason: str, hint: str = "", least: int | None = None) -> Handler:
+    """A handler for a call whose result only the run knows. ``least``: what it is at least."""
 
     def call(interp: Any, site: Any, args: Args, kwargs: Kwargs) -> Value:
-        return Unknown(site.text, reason, site.anchor, hint)
+        made = Unknown(site.text, reason, site.anchor, hint)
+        made.least = least
+        return made
 
     return call
 

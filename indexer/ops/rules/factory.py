@@ -234,14 +234,6 @@ def _read_list(data: list[Any], default: str) -> tuple[Shape, str | None, list[A
     return shape, dtype, items
 
 
-def from_data_sync(call: Call) -> str | None:
-    """torch.tensor of device tensors fetches each of them."""
-    data = call.get("data")
-    if isinstance(data, list | tuple):
-        return "item" if any(isinstance(item, TensorValue) and item.device not in ("cpu", "meta") for item in data) else None
-    return None
-
-
 def from_numpy(call: Call) -> Value:
     base = call.tensor()
     result = tensor(base.shape, base.dtype, "cpu", base.const)

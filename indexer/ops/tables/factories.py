@@ -58,9 +58,8 @@ ROWS: list[OpRow] = [
     *(row(name, "torch", f"window_length, periodic=True, *, {MAKE}", rules.window_function, "9 -> f32[9]", kind="factory")
       for name in ("hann_window", "hamming_window", "blackman_window", "bartlett_window", "kaiser_window")),
     row("tensor", "torch", "data, *, dtype=None, device=None, requires_grad=False, pin_memory=False", rules.from_data, "[[1, 2], [3, 4]] -> i64[2,2]",
-        kind="factory", sync_rule=rules.from_data_sync),
-    row("as_tensor", "torch", "data, dtype=None, device=None", rules.from_data, "[1.0, 2.0] -> f32[2]", kind="factory", aliases="asarray",
-        sync_rule=rules.from_data_sync),
+        kind="factory"),
+    row("as_tensor", "torch", "data, dtype=None, device=None", rules.from_data, "[1.0, 2.0] -> f32[2]", kind="factory", aliases="asarray"),
     row("scalar_tensor", "torch", f"s, *, {MAKE}", rules.scalar_tensor, "1.0 -> f32[]", kind="factory"),
     row("from_numpy", "torch", "input", rules.from_numpy, "", kind="factory"),
     row("frombuffer", "torch", "buffer, *, dtype, count=-1, offset=0, requires_grad=False",

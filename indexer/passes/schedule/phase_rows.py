@@ -12,7 +12,7 @@ from cgx.indexer.passes.schedule.data_path import loop_after
 from cgx.indexer.passes.schedule.device_batches import add_taken
 from cgx.indexer.passes.schedule.frequency import frequency_of, repeat_in_step, steady
 from cgx.indexer.passes.schedule.phase_of import OPTIMIZER_KEYS
-from cgx.indexer.passes.schedule.situation import Run
+from cgx.indexer.passes.schedule.situation import Run, last_words
 from cgx.indexer.passes.schedule.step import is_model, replays
 from cgx.indexer.passes.schedule.stepped import HostCall
 from cgx.indexer.passes.schedule.tree import Spot
@@ -105,7 +105,7 @@ def telling(run: Run, groups: dict[Any, list[Spot]], loose: list[Spot]) -> dict[
 def counts(spot: Spot) -> bool:
     """Nodes that make a phase: model calls and events, not loops, scopes or streams."""
     node = spot.node
-    if spot.in_worker or (spot.aborted and isinstance(node, Event) and node.kind == "log"):
+    if spot.in_worker or (spot.aborted and isinstance(node, Event) and (node.kind == "log" or last_words(spot))):
         return False
     if isinstance(node, ModuleCall):
         return is_model(node.module)

@@ -70,7 +70,14 @@ class Regions:
         node = spot.node
         if not isinstance(node, ModuleCall) or spot.in_worker or not is_model(node.module):
             return False
-        return (node.grad is False or node.training is False) and not self.beside_training(spot)
+        return (node.grad is False or node.training is False or self.tests(spot)) and not self.beside_training(spot)
+
+    def tests(self, spot: Spot) -> bool:
+        """In a loop of its own, in a function that is named for it and trains nothing, though it neither says eval() nor no_grad()."""
+        shared = {id(node) for one in self.step.backwards for node in one.path}
+        own = [node for node in spot.path if id(node) not in shared]
+        named = [place for place, node in enumerate(own) if isinstance(node, CallNode) and named_evaluation(node)]
+        return bool(shared and named) and any(isinstance(node, LoopNode) for node in own[named[0] :])
 
     def beside_training(self, spot: Spot) -> bool:
         """In the step, as often as the step trains: a teacher, an encoder or a target network that is only read."""

@@ -1,0 +1,138 @@
+"""Entries that were wrong, twice there or not there in records of real jobs, each by a job of the same kind."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from interpreted import job
+from test_plain_loops import NET, events, record
+
+LOOP = NET + """
+model = Net().cuda()
+optimizer = torch.optim.SGD(model.parameters(), 0.1)
+for step in range(100):
+    x = torch.randn(8, 4).cuda()
+    loss = model(x).sum()
+    loss.backward()
+    optimizer.step()
+"""
+
+
+def entries(folder: Path, source: str, **settings: Any) -> dict[str, Any]:
+    return record(job(folder, {"main.py": source}, **settings))
+
+
+def syncs(rows: dict[str, Any], line: int | None = None) -> list[tuple[str, str]]:
+    found = rows["host_device"]["syncs"]
+    return [(one["kind"], one["phase"]) for one in found if line is None or one["code_anchor"].endswith(f":{line}")]
+
+
+def test_members_of_an_enum_are_set_up_by_its_own_init(tmp_path: Path) -> None:
+    source = """
+from enum import Enum
+import torch
+class Kind(Enum):
+    CPU = ("cpu", "gloo")
+    CUDA = ("cuda", "nccl")
+    def __init__(self, device, backend):
+        self.device = device
+        self.backend = backend
+    @staticmethod
+    def named(device):
+        for member in Kind:
+            if member.device == device:
+                return member
+        raise ValueError(device)
+x = torch.zeros(2).to(Kind.named("cuda").device)
+"""
+    assert [event.data["direction"] for event in events(job(tmp_path, {"main.py": source}), "copy")] == ["H2D"]
+
+
+def test_entries_of_a_batch_are_moved_one_by_one(tmp_path: Path) -> None:
+    source = NET + """
+def move(batch):
+    for name, value in batch.items():
+        if isinstance(value, torch.Tensor):
+            batch[name] = value.to("cuda")
+model = Net().cuda()
+for step in range(100):
+    batch = {"x": torch.randn(8, 4), "y": torch.randn(8, 4, 1), "n": 3}
+    move(batch)
+    loss = model(batch["x"]).sum()
+    loss.backward()
+    print(loss.item())
+"""
+    rows = entries(tmp_path, source)
+    copies = [(one["direction"], one["repeat"]) for one in rows["host_device"]["copies"] if one["phase"] != "startup"]
+    assert copies == [("H2D", 2), ("D2H", 1)]
+    assert ("item", "logging") in syncs(rows)
+
+
+def test_old_formatting_reads_what_it_shows(tmp_path: Path) -> None:
+    rows = entries(tmp_path, LOOP + '    print("loss %f of %d" % (loss, step))\n')
+    assert ("print", "logging") in syncs(rows)
+
+
+def test_a_list_of_device_values_is_read_once_each(tmp_path: Path) -> None:
+    rows = entries(tmp_path, LOOP + "    total = torch.tensor([loss, 3], device='cuda')\n")
+    last = len(LOOP.splitlines()) + 1
+    assert sorted(kind for kind, _ in syncs(rows, last)) == ["conversion", "other"]
+
+
+def test_a_whole_module_that_is_saved_is_copied(tmp_path: Path) -> None:
+    rows = entries(tmp_path, LOOP + "torch.save(model, 'model.pt')\n")
+    (copy,) = [one for one in rows["host_device"]["copies"] if one["phase"] == "checkpoint"]
+    assert (copy["direction"], copy["bytes"]) == ("D2H", 40)
+
+
+def test_a_state_dict_holds_the_buffers_that_are_kept(tmp_path: Path) -> None:
+    source = """
+import torch, torch.nn as nn
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.fc = nn.Linear(4, 2)
+        self.register_buffer("kept", torch.zeros(3))
+        self.register_buffer("left", torch.zeros(5), persistent=False)
+net = Net().cuda()
+torch.save(net.state_dict(), "net.pt")
+"""
+    (copy,) = [one for one in events(job(tmp_path, {"main.py": source}), "copy") if one.data["direction"] == "D2H"]
+    assert copy.data["bytes"] == (8 + 2 + 3) * 4
+
+
+def test_what_is_cast_on_the_way_is_copied_in_its_new_type(tmp_path: Path) -> None:
+    source = "import torch, torch.nn as nn\nnet = nn.Linear(4, 2).to('cuda', torch.bfloat16)\nx = torch.zeros(3).to('cuda', torch.float16)\n"
+    assert [event.data["bytes"] for event in events(job(tmp_path, {"main.py": source}), "copy")] == [20, 6]
+
+
+def test_a_test_that_turns_no_gradients_off_is_an_evaluation(tmp_path: Path) -> None:
+    source = NET + """
+def inference(model, data):
+    right = 0
+    for x in data:
+        right += (model(x.cuda()) > 0).sum().item()
+    return right
+model = Net().cuda()
+optimizer = torch.optim.SGD(model.parameters(), 0.1)
+tests = [torch.randn(8, 4)] * 20
+for step, x in enumerate(torch.utils.data.DataLoader(torch.randn(100, 4))):
+    if step < 0:
+        continue
+    loss = model(x.cuda()).sum()
+    loss.backward()
+    optimizer.step()
+    if (step + 1) % 10 == 0:
+        inference(model, tests)
+"""
+    rows = entries(tmp_path, source)
+    (evaluation,) = [one for one in rows["phases"] if one["name"] == "evaluation"]
+    assert evaluation["every"]["count"] == 10 and evaluation["repeat"] == 20
+    assert {one["frequency"].get("guard") for one in rows["host_device"]["copies"] if one["phase"] == "data"} == {None}
+
+
+def test_as_many_workers_as_the_machine_has_are_some(tmp_path: Path) -> None:
+    source = LOOP.replace("for step in range(100):", "import os\nfor x in torch.utils.data.DataLoader(torch.randn(100, 4), num_workers=os.cpu_count()):")
+    hops = {one["hop"]: one for one in entries(tmp_path, source)["data_path"]}
+    assert hops["collate"]["asynchronous"] is True and hops["collate"]["blocks_step"] is False and "workers" not in hops["collate"]
