@@ -142,3 +142,48 @@ def test_a_command_whose_word_is_an_empty_variable(make_tree: MakeTree, name: st
     state = State(make_tree({"train.py": ""}))
     read_script(state, f"EMPTY=\nX=$({name} $EMPTY)\npython train.py --x $X\n")
     assert not is_known(state.started[0].words[-1])
+
+
+BROKEN = {
+    "a quote in a default": "A=${B:-'x}\npython train.py $A\n",
+    "a backslash at the end of a quote": 'python train.py "a\\',
+    "a case that ends": "case $1 in\n  (a",
+    "a function without a body": "function f",
+    "a bracket in arithmetic": "for ((;;",
+    "a redirection to nothing": "python train.py >",
+    "deep groups": "(" * 3000,
+    "deep conditions": "if true; then " * 2000,
+}
+
+
+@pytest.mark.parametrize("text", BROKEN.values(), ids=BROKEN)
+def test_a_broken_script_is_a_problem_and_no_fault(make_tree: MakeTree, text: str) -> None:
+    state = State(make_tree({"train.py": ""}))
+    read_script(state, text)
+    assert state.problems
+
+
+def test_subshells_count_on_one_budget(make_tree: MakeTree) -> None:
+    state = State(make_tree({}))
+    read_script(state, "while true; do ( while true; do ( while true; do ( while true; do x=1; done ); done ); done ); done")
+    assert "stopped after" in state.problems[0]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "p {" + "a," * 60 + "{x",  # no brace that closes: JSON without quotes looks so
+        "p {1..2000000000}",
+        "p {1..900}{1..900}{1..900}",
+        "A=x; while true; do A=$A$A; done; p $A",
+        "A=(x); while true; do A+=(${A[@]} ${A[@]}); done; p ${A[@]}",
+        'set -- a b; while true; do set -- "$@" "$@"; done; p',
+        'f() { f "$@" "$@"; }; f a; p',
+        "p $((9 ** 64 ** 64))",
+        "A=9; while true; do A=$((A*A)); done; p $A",
+    ],
+)
+def test_values_that_grow_without_end(make_tree: MakeTree, text: str) -> None:
+    state = State(make_tree({}))
+    read_script(state, text)
+    assert "p" in [item.words[0] for item in state.started] or "stopped after" in state.problems[0]

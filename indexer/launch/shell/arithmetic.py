@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import operator
 import re
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -39,7 +40,10 @@ def evaluate(text: str, lookup: Callable[[str], str | None]) -> int | None:
     if not python:
         return 0
     try:
-        return _value(ast.parse(python, mode="eval").body, lookup)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of Python's, about a text that is not Python
+            tree = ast.parse(python, mode="eval")
+        return _value(tree.body, lookup)
     except (SyntaxError, ValueError, ZeroDivisionError, OverflowError, RecursionError):
         return None
 
@@ -63,7 +67,8 @@ def _value(node: ast.expr, lookup: Callable[[str], str | None]) -> int | None:
         left, right = _value(node.left, lookup), _value(node.right, lookup)
         if left is None or right is None or (abs(right) > 64 and isinstance(node.op, ast.Pow | ast.LShift)):
             return None
-        return _BINARY[type(node.op)](left, right)
+        found = _BINARY[type(node.op)](left, right)
+        return found if abs(found) < 2**63 else None
     if isinstance(node, ast.Compare) and len(node.ops) == 1 and type(node.ops[0]) in _COMPARE:
         left, right = _value(node.left, lookup), _value(node.comparators[0], lookup)
         return None if left is None or right is None else int(_COMPARE[type(node.ops[0])](left, right))

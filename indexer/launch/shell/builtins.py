@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from cgx.indexer.launch.shell import conditions
 from cgx.indexer.launch.shell.outputs import Status, change_folder
-from cgx.indexer.launch.shell.state import State, unknown
+from cgx.indexer.launch.shell.state import State, bounded, unknown
 
 
 class Leave(Exception):
@@ -17,8 +17,8 @@ class Leave(Exception):
 
 
 def set_variable(state: State, name: str, value: str | list[str]) -> None:
-    """Set a variable."""
-    state.variables[name] = value
+    """Set a variable. One that grows without end is not known."""
+    state.variables[name] = value if bounded(value) else unknown("$" + name)
     state.assigned.add(name)
 
 

@@ -17,7 +17,8 @@ _FORM = re.compile(
     r"(?P<name>[A-Za-z_]\w*|[0-9]+|[@*#?$!-])(?:\[(?P<index>[^\]]*)\])?(?P<op>:?[-=?+]|%%?|##?|//?|\^\^?|,,?|:)?(?P<rest>.*)",
     re.S,
 )
-_BRACES = re.compile(r"\{([^{}\s]*(?:,[^{}\s]*)+|-?\d+\.\.-?\d+)\}")
+_BRACES = re.compile(r"\{([^{},\s]*(?:,[^{},\s]*)+|-?\d+\.\.-?\d+)\}")
+MAX_FIELDS = 1000  # words that the braces of one word give
 
 
 def expand_words(state: State, words: tuple[Word, ...], substitute: Substitute) -> list[str]:
@@ -247,10 +248,15 @@ def _braces(text: str) -> list[str]:
     if ".." in inner and "," not in inner:
         first, last = (int(number) for number in inner.split(".."))
         step = 1 if last >= first else -1
-        options = [str(number) for number in range(first, last + step, step)][:1000]
+        options = [str(number) for number in range(first, last + step, step)[:MAX_FIELDS]]
     else:
         options = inner.split(",")
-    return [done for option in options for done in _braces(text[: match.start()] + option + text[match.end() :])]
+    fields: list[str] = []
+    for option in options:
+        fields += _braces(text[: match.start()] + option + text[match.end() :])
+        if len(fields) >= MAX_FIELDS:
+            break
+    return fields[:MAX_FIELDS]
 
 
 def _glob(state: State, text: str) -> list[str]:

@@ -164,7 +164,7 @@ class Lexer:
             if char == '"':
                 self.pos += 1
                 return parts or [Part("text", "", True)]  # "" is a word, "$@" without words is none
-            if char == "\\" and self.text[self.pos + 1 : self.pos + 2] in '"\\$`\n':
+            if char == "\\" and self.text.startswith(('"', "\\", "$", "`", "\n"), self.pos + 1):
                 if self.text[self.pos + 1] != "\n":
                     parts.append(Part("text", self.text[self.pos + 1], True))
                 self._advance(self.pos + 2)

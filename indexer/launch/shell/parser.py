@@ -54,7 +54,8 @@ class _Parser:
 
     def take(self) -> Token:
         token = self.token
-        self.pos += 1
+        if token.kind != "end":  # what is looked for behind the end is not there, and the last token goes on to say so
+            self.pos += 1
         return token
 
     def operator(self, *texts: str) -> bool:

@@ -14,7 +14,7 @@ from cgx.indexer.launch.shell.lexer import ShellSyntaxError
 from cgx.indexer.launch.shell.outputs import Status, substitute
 from cgx.indexer.launch.shell.parser import assign_word, parse_shell
 from cgx.indexer.launch.shell.slurm import slurm_variables
-from cgx.indexer.launch.shell.state import MAX_STEPS, Started, State, is_known, unknown
+from cgx.indexer.launch.shell.state import MAX_STEPS, Started, State, bounded, is_known, unknown
 from cgx.indexer.launch.shell.syntax import (
     Arithmetic,
     Assign,
@@ -32,6 +32,7 @@ from cgx.indexer.launch.shell.syntax import (
 )
 
 MAX_ROUNDS = 1000  # rounds of one loop
+WORDS_OF_A_STEP = 50  # that many words cost as much as a command
 MAX_DEPTH = 40  # functions and scripts inside each other
 SHELLS = frozenset({"bash", "sh", "zsh", "dash", "ksh"})
 
@@ -39,23 +40,21 @@ SHELLS = frozenset({"bash", "sh", "zsh", "dash", "ksh"})
 def read_script(state: State, text: str) -> None:
     """Evaluate the text of a script in ``state``. A syntax error is a problem, and what stands before it counts."""
     try:
-        node = parse_shell(text)
-    except ShellSyntaxError as error:
-        state.problems.append(f"{state.path or 'the launch line'}: not read as shell: {error}")
-        return
-    try:
-        _run(state, node)
+        _run(state, parse_shell(text))
     except Leave:
         return
+    except ShellSyntaxError as error:  # words are read when they are expanded, so running may raise it too
+        state.problems.append(f"{state.path or 'the launch line'}: not read as shell: {error}")
     except RecursionError:
         state.problems.append(f"{state.path or 'the launch line'}: nested too deep")
 
 
 def _run(state: State, node: Node) -> Status:
-    state.steps += 1
-    if state.steps > MAX_STEPS:
-        if state.steps == MAX_STEPS + 1:
-            state.problems.append(f"{state.path or 'the launch line'}: stopped after {MAX_STEPS} commands")
+    state.steps[0] += 1
+    if state.steps[0] > MAX_STEPS:
+        told = f"{state.path or 'the launch line'}: stopped after {MAX_STEPS} commands"
+        if told not in state.problems:
+            state.problems.append(told)
         raise Leave("exit")
     return _RUN[type(node)](state, node)
 
@@ -194,6 +193,7 @@ def _arithmetic(state: State, node: Arithmetic) -> Status:
 def _bind(state: State, assign: Assign) -> None:
     if isinstance(assign.value, tuple):
         items = [text for word in assign.value for text in expand(state, word, substitute)]
+        state.steps[0] += len(items) // WORDS_OF_A_STEP
         if assign.append:
             old = state.variables.get(assign.name, [])
             items = (old if isinstance(old, list) else [old]) + items
@@ -228,6 +228,9 @@ def _simple(state: State, node: Simple) -> Status:
     ]
     if not words:
         return True
+    state.steps[0] += len(words) // WORDS_OF_A_STEP
+    if not bounded(words):
+        words = [words[0], unknown("$@")]
     extra: dict[str, str] = {}
     for assign in node.assigns:
         if isinstance(assign.value, Word):
@@ -335,7 +338,6 @@ def _script(state: State, words: list[str], extra: dict[str, str]) -> Status:
             child.variables.setdefault(name, value)
             child.exported.add(name)
         read_script(child, text)
-    state.steps = child.steps
     return None
 
 

@@ -8,12 +8,18 @@ from typing import Any
 from cgx.indexer.launch.shell.syntax import Node
 
 OPEN, CLOSE = "\ue000", "\ue001"  # private-use characters: they hold the source text of what is not known
+MAX_TEXT = 100_000  # characters of one value or of one command's words
 MAX_STEPS = 20_000  # commands read in one launch line, all scripts together
 
 
 def unknown(text: str) -> str:
     """A piece of text that is not known; ``text`` is its source."""
     return f"{OPEN}{text.replace(OPEN, '').replace(CLOSE, '')}{CLOSE}"
+
+
+def bounded(value: str | list[str]) -> bool:
+    """Whether a value is of a size that scripts really have: one that doubles each round would fill the memory."""
+    return len(value) <= MAX_TEXT and (isinstance(value, str) or sum(map(len, value)) <= MAX_TEXT)
 
 
 def is_known(text: str) -> bool:
@@ -46,7 +52,7 @@ class State:
     started: list[Started] = field(default_factory=list)
     files: dict[str, str] = field(default_factory=dict)  # written by here-documents
     problems: list[str] = field(default_factory=list)
-    steps: int = 0
+    steps: list[int] = field(default_factory=lambda: [0])  # commands read so far; forks count on the same
     depth: int = 0
     certain: bool = True
     assigned: set[str] = field(default_factory=set)
@@ -63,7 +69,6 @@ class State:
         """Take over what another shell of the same script has set."""
         self.variables, self.exported, self.positional = other.variables, other.exported, other.positional
         self.functions, self.cwd, self.assigned = other.functions, other.cwd, other.assigned
-        self.steps = max(self.steps, other.steps)
 
     def get(self, name: str) -> str | None:
         """A scalar variable, None where it is not set."""
