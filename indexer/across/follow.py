@@ -10,8 +10,8 @@ from typing import Any, Protocol
 
 from cgx.errors import UserError
 from cgx.indexer.across.lines import Alignment, Place, search
-from cgx.indexer.across.pairs import Pairing, contained, pair_units
-from cgx.indexer.across.units import FileUnits, Statement, Unit, read_units
+from cgx.indexer.across.pairs import HELD, TRIVIAL, Pairing, contained, in_tests, pair_units
+from cgx.indexer.across.units import DECORATOR, FileUnits, Statement, Unit, read_units
 from cgx.model.anchors import MODULE, Anchor
 
 STATUSES = ("unchanged", "shifted", "edited", "moved", "renamed", "split", "gone", "ambiguous")
@@ -47,7 +47,10 @@ class Follower:
         self.gone = sorted(before - after)
         self.added = sorted(after - before)
         self.changed = sorted(path for path in before & after if old.blob(path) != new.blob(path))
-        self.renames = self._equal_files() | {path: target for path, target in (renames or {}).items() if path in set(self.gone)}
+        told = {path: target for path, target in (renames or {}).items() if path in set(self.gone)}
+        equal = {path: target for path, target in self._equal_files().items() if target not in set(told.values())}
+        self.renames = equal | told
+        self._by_content = {path for path in equal if path not in told}
         self._old_files: dict[str, FileUnits] = {}
         self._new_files: dict[str, FileUnits] = {}
         self._pairing: Pairing | None = None
@@ -98,7 +101,7 @@ class Follower:
         if self._pairing is None:
             old = {path: self.old_file(path) for path in [*self.changed, *self.gone] if path.endswith(".py")}
             new = {path: self.new_file(path) for path in [*self.changed, *self.added] if path.endswith(".py")}
-            self._pairing = pair_units(old, new, self.renames)
+            self._pairing = pair_units(old, new, self.renames, self._by_content)
         return self._pairing
 
     def new_units(self) -> list[Unit]:
@@ -117,9 +120,7 @@ class Follower:
         statement = unit.statements[index]
         if new is None:
             return self._unit_gone(anchor, text, unit, index)
-        alignment = self._alignments.get(id(unit))
-        if alignment is None:
-            alignment = self._alignments[id(unit)] = Alignment(unit, new)
+        alignment = self._alignment(unit, new)
         why = pairing.why[id(unit)]
         place = alignment.place(index)
         if place is not None and unit.kind == "module" and new.path != unit.path:
@@ -136,6 +137,20 @@ class Follower:
             spots = [self._spot(anchor, statement, Place(new, new.statements[j], True, "")) for j in alignment.doubt[index]]
             return Answer(text, "ambiguous", candidates=spots, evidence=f"{len(spots)} equal statements are left in {new.symbol}")
         return self._elsewhere(anchor, text, unit, index, f"not in {new.symbol} any more")
+
+    def _alignment(self, old: Unit, new: Unit) -> Alignment:
+        """Of an old unit and the one that continues it."""
+        if id(old) not in self._alignments:
+            self._alignments[id(old)] = Alignment(old, new)
+        return self._alignments[id(old)]
+
+    def _owned(self, place: Place) -> bool:
+        """The statement there continues one that stood in that unit before."""
+        old = self.pairing.old_of.get(id(place.unit))
+        if old is None:
+            return False
+        taken = self._alignment(old, place.unit).to.values()
+        return any(place.unit.statements[j] is place.statement for j in taken)
 
     def _imported_in_parts(self, anchor: Anchor, unit: Unit, statement: Statement, place: Place) -> list[str]:
         """An import of a file that was split: the places of all parts that have it, where there are several."""
@@ -172,8 +187,8 @@ class Follower:
                     spots.append(self._spot(anchor, unit.statements[index], place))
             if spots:
                 return Answer(text, "ambiguous", candidates=spots, evidence=f"{len(rivals)} definitions fit {unit.symbol}")
-        if unit.statements[index].head:
-            hosts = [new for new in self.new_units() if contained(unit, new) >= 0.8 and unit.weight >= 12 and new.kind == "function"]
+        if unit.statements[index].head or unit.statements[index].inside == DECORATOR:
+            hosts = self._hosts(unit, unit)
             if len(hosts) == 1:
                 place = next((p for i in range(1, len(unit.statements)) if (p := Alignment(unit, hosts[0]).place(i)) is not None), None)
                 if place is not None:
@@ -185,12 +200,20 @@ class Follower:
     def _elsewhere(self, anchor: Anchor, text: str, unit: Unit, index: int, why: str) -> Answer:
         """Extracted into a new function, inlined into another, or gone."""
         statement = unit.statements[index]
+        if statement.inside == DECORATOR:
+            return Answer(text, "gone", evidence=why)
         continued = self.pairing.new.get(id(unit))
-        others = [new for new in self.new_units() if new is not continued]
-        found = [place for place in search(others, unit, index, self.before) if self._grew(place.statement.exact, statement)]
+        aside = in_tests(unit.path)  # what the source lost did not go into its tests
+        others = [new for new in self.new_units() if new is not continued and (aside or not in_tests(new.path))]
+        places = [place for place in search(others, unit, index, self.before) if self._grew(place.statement.exact, statement)]
+        found = [place for place in places if not self._owned(place)]
         if continued is not None and any(place.unit.symbol == unit.symbol for place in found):
             spots = [self._spot(anchor, statement, place) for place in found]  # a copy of the file: it may never have gone there
             return Answer(text, "ambiguous", candidates=spots, evidence=f"{why}; {len(spots)} equal statements in a copy")
+        if len(found) == 1 and continued is None and self._hosts(unit, found[0].unit):
+            return Answer(text, "ambiguous", candidates=[self._spot(anchor, statement, found[0])], evidence=f"{why}; its body stands in several definitions")
+        if len(found) == 1 and len(places) > 1:
+            return Answer(text, "ambiguous", candidates=[self._spot(anchor, statement, found[0])], evidence=f"{why}; equal statements stand in several places")
         if len(found) == 1:
             place = found[0]
             new_unit = id(place.unit) not in self.pairing.old_of
@@ -199,6 +222,12 @@ class Follower:
         if found:
             return Answer(text, "ambiguous", candidates=[self._spot(anchor, statement, place) for place in found], evidence=f"{why}; {len(found)} equal statements elsewhere")
         return Answer(text, "gone", evidence=why)
+
+    def _hosts(self, unit: Unit, aside: Unit) -> list[Unit]:
+        """Other functions that hold the whole body."""
+        if unit.kind != "function" or unit.weight < TRIVIAL:
+            return []
+        return [new for new in self.new_units() if new is not aside and new.kind == "function" and contained(unit, new) >= HELD]
 
     @property
     def before(self) -> Counter[str]:

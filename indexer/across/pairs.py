@@ -7,7 +7,7 @@ equally, none is taken.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Set
 from dataclasses import dataclass, field
 
 from cgx.indexer.across.units import FileUnits, Unit
@@ -34,10 +34,12 @@ class Pairing:
         self.old_of[id(new)] = old
 
 
-def pair_units(old_files: dict[str, FileUnits], new_files: dict[str, FileUnits], renames: dict[str, str]) -> Pairing:
-    """Pair the units of changed files. ``renames``: old path -> new path, where git or equal content says so."""
+def pair_units(
+    old_files: dict[str, FileUnits], new_files: dict[str, FileUnits], renames: dict[str, str], by_content: Set[str] = frozenset()
+) -> Pairing:
+    """Pair the units of changed files. ``renames``: old path -> new path, where git or (``by_content``) equal content says so."""
     pairing = Pairing()
-    renames = alike_files(old_files, new_files, renames)
+    renames = alike_files(old_files, new_files, renames, by_content)
     for path, old_file in old_files.items():
         for target, why in ((path, "same place"), (renames.get(path, ""), "file renamed")):
             new_file = new_files.get(target)
@@ -48,7 +50,8 @@ def pair_units(old_files: dict[str, FileUnits], new_files: dict[str, FileUnits],
                 if id(old) not in pairing.new and new is not None and new.kind == old.kind and id(new) not in pairing.old_of:
                     pairing.join(old, new, why)
     _release_impostors(pairing, old_files, new_files)
-    copied = copied_files(old_files, new_files)
+    _release_classes(pairing, old_files, new_files)
+    copied = copied_files(old_files, new_files, renames)
     lost = [unit for file in old_files.values() for unit in file.units.values() if id(unit) not in pairing.new and unit.kind != "module"]
     rest = [unit for file in new_files.values() for unit in file.units.values() if id(unit) not in pairing.old_of and unit.kind != "module"]
     twins = {id(unit) for unit in rest if (origin := copied.get(unit.path)) and unit.symbol in old_files[origin].units}
@@ -64,33 +67,45 @@ def pair_units(old_files: dict[str, FileUnits], new_files: dict[str, FileUnits],
     return pairing
 
 
-def alike_files(old_files: dict[str, FileUnits], new_files: dict[str, FileUnits], renames: dict[str, str]) -> dict[str, str]:
-    """Renames, with those added that show in the definitions: most of a file's are in one new file and in no other."""
+def alike_files(
+    old_files: dict[str, FileUnits], new_files: dict[str, FileUnits], renames: dict[str, str], by_content: Set[str]
+) -> dict[str, str]:
+    """Renames, with those added that show in the definitions: most of a file's are in one new file and in no other.
+
+    A file of equal content does not count where another holds most of the definitions too: one of them is a copy.
+    """
     found = dict(renames)
     fresh = {path: file for path, file in new_files.items() if path not in old_files and path not in set(renames.values())}
     for path, old in old_files.items():
-        if path in new_files or path in found:
+        if path in new_files or (path in found and path not in by_content):
             continue
         mine = {(unit.symbol, unit.body) for unit in old.units.values() if unit.kind != "module"}
         scores = sorted(((len(mine & {(u.symbol, u.body) for u in file.units.values()}), target) for target, file in fresh.items()), reverse=True)
+        if path in found:
+            names = {symbol for symbol, _ in mine}
+            if any(len(names & {unit.symbol for unit in file.units.values()}) * 2 > len(names) for file in fresh.values()):
+                del found[path]
+            continue
         if scores and scores[0][0] * 2 > len(mine) and (len(scores) == 1 or scores[0][0] > 2 * scores[1][0]):
             found[path] = scores[0][1]
             del fresh[scores[0][1]]
     return found
 
 
-def copied_files(old_files: dict[str, FileUnits], new_files: dict[str, FileUnits]) -> dict[str, str]:
+def copied_files(old_files: dict[str, FileUnits], new_files: dict[str, FileUnits], renames: dict[str, str]) -> dict[str, str]:
     """New files that are copies: new path -> the old one, which goes on and still has most of what the copy has of it."""
     found: dict[str, str] = {}
+    continued = set(renames.values())
     for path, fresh in new_files.items():
-        if path in old_files:
+        if path in old_files or path in continued:
             continue
         copy = {(unit.symbol, unit.body) for unit in fresh.units.values() if unit.kind != "module"}
         for origin, old in old_files.items():
             mine = copy & {(unit.symbol, unit.body) for unit in old.units.values()}
-            if origin not in new_files or len(mine) * 2 <= len(copy):
+            home = origin if origin in new_files else renames.get(origin, origin)
+            if home not in new_files or len(mine) * 2 <= len(copy):
                 continue
-            kept = mine & {(unit.symbol, unit.body) for unit in new_files[origin].units.values()}
+            kept = mine & {(unit.symbol, unit.body) for unit in new_files[home].units.values()}
             if len(kept) * 2 > len(mine):
                 found[path] = origin
     return found
@@ -155,11 +170,31 @@ def _release_impostors(pairing: Pairing, old_files: dict[str, FileUnits], new_fi
                     pairing.old_of.pop(id(twins[0]), None)
 
 
-def copies(old: Unit, new: Unit, everything: Index) -> list[Unit]:
+def _release_classes(pairing: Pairing, old_files: dict[str, FileUnits], new_files: dict[str, FileUnits]) -> None:
+    """A class of fields whose name another took: its fields stand in a new class of the same file."""
+    for file in old_files.values():
+        holders = {unit.parent for unit in file.units.values()}
+        for old in file.units.values():
+            new = pairing.new.get(id(old))
+            if new is None or old.kind != "class" or old.weight < TRIVIAL or old.symbol in holders or likeness(old, new) > LEFT:
+                continue
+            fresh = [unit for unit in new_files[new.path].units.values() if unit.kind == "class" and id(unit) not in pairing.old_of]
+            heirs = [unit for unit in fresh if likeness(old, unit) >= ALIKE]
+            if len(heirs) == 1:
+                del pairing.old_of[id(new)]
+                pairing.join(old, heirs[0], "another took its name; fields alike")
+
+
+def copies(old: Unit, new: Unit, everything: Index, pairing: Pairing, renames: dict[str, str]) -> list[Unit]:
     """Other definitions that hold the body too: then its content does not tell which one it became."""
-    if old.name == new.name or old.weight < TRIVIAL or old.kind != "function":
+    if old.weight < TRIVIAL or old.kind != "function":
         return []
-    return [unit for unit in everything.holding(old) if unit is not new and unit.kind == old.kind]
+    others = [unit for unit in everything.holding(old) if unit is not new and unit.kind == old.kind]
+    if old.name != new.name:
+        return others
+    if new.path == renames.get(old.path, old.path):
+        return []
+    return [unit for unit in others if unit.symbol == new.symbol and id(unit) not in pairing.old_of]
 
 
 def by_key(pairing: Pairing, lost: list[Unit], free: list[Unit], key: str, why: str, renames: dict[str, str], everything: Index) -> None:
@@ -175,14 +210,16 @@ def by_key(pairing: Pairing, lost: list[Unit], free: list[Unit], key: str, why: 
                 continue
             if id(old) in pairing.new or not old.statements:
                 continue
-            group = [unit for unit in groups[old.kind, getattr(old, key)] if id(unit) not in pairing.old_of]
+            group = [unit for unit in groups[old.kind, getattr(old, key)] if id(unit) not in pairing.old_of and _may_go(old, unit)]
             if not group:
                 continue
             if old.kind == "class" and old.weight < TRIVIAL:
                 group = [unit for unit in group if _methods_agree(old, unit, lost, free)]
             best = closest(old, group, pairing, renames)
             plain = old.weight >= TRIVIAL and len(group) == 1 and owners[old.kind, getattr(old, key)] == 1
-            if best is not None and copies(old, best, everything):
+            if best is not None and (others := copies(old, best, everything, pairing, renames)):
+                if best.name == old.name:
+                    pairing.rivals[id(old)] = [best, *others]
                 continue
             if best is not None and (plain or (affinity(old, best, pairing, renames) >= 2 and (old.weight >= TRIVIAL or at_home(old, best, pairing, renames)))):
                 pairing.join(old, best, why)
@@ -296,6 +333,8 @@ def by_likeness(pairing: Pairing, lost: list[Unit], free: list[Unit], kind: str,
         for new in free if old.kind == "class" else everything.alike(old):
             if id(new) in pairing.old_of or id(new) not in open_ or new.kind != old.kind:
                 continue
+            if not _may_go(old, new):
+                continue
             if old.kind == "class":
                 score = _class_likeness(old, new, mine[old.path, old.symbol], theirs[new.path, new.symbol])
             elif old.weight < TRIVIAL and old.name != new.name:
@@ -319,12 +358,23 @@ def by_likeness(pairing: Pairing, lost: list[Unit], free: list[Unit], kind: str,
             continue
         rivals = [row for row in by_old[id(old)] if row[3] is not new and id(row[3]) not in pairing.old_of and row[0] > score - MARGIN]
         merged = [other for other in held_in.get(id(new), ()) if other is not old and old.kind == "function"]
-        if copies(old, new, everything) or (merged and old.name != new.name):
+        if copies(old, new, everything, pairing, renames) or (merged and old.name != new.name):
             continue
         if rivals:
             pairing.rivals[id(old)] = [new, *(row[3] for row in rivals)]
             continue
         pairing.join(old, new, f"alike ({min(score, 1.0):.0%})")
+
+
+def in_tests(path: str) -> bool:
+    """The file is one of the tests."""
+    *folders, name = path.split("/")
+    return bool({"test", "tests"} & set(folders)) or name.startswith("test_") or name.endswith("_test.py")
+
+
+def _may_go(old: Unit, new: Unit) -> bool:
+    """What the source lost did not go into its tests under another name."""
+    return old.name == new.name or in_tests(old.path) or not in_tests(new.path)
 
 
 def members(units: list[Unit]) -> defaultdict[tuple[str, str], dict[str, Unit]]:

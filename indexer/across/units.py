@@ -17,6 +17,7 @@ from cgx.indexer.source.parse import parse
 from cgx.model.anchors import MODULE
 
 BODIES = ("body", "orelse", "finalbody", "handlers", "cases")
+DECORATOR = "@"
 DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 
 
@@ -33,7 +34,8 @@ class Statement:
     words: frozenset[str]
     parts: list[tuple[str, int, int]] = field(default_factory=list)  # (key, line, weight)
     head: bool = False  # the def or class line of the unit itself
-    depth: int = 0
+    inside: str = ""  # keys of the headers that it stands under, with the branch; DECORATOR for one
+    label: tuple[str, str] | None = None  # of a call whose first argument is a text: what is called, and that text
 
 
 @dataclass(eq=False, slots=True)
@@ -86,7 +88,7 @@ def read_units(path: str, blob: str, data: bytes) -> FileUnits:
     units: dict[str, Unit] = {}
     if parsed.tree is not None:
         module = Unit(path, MODULE, 1, max(1, len(lines)), "module")
-        _walk(parsed.tree.body, module, "", path, units, 0)
+        _walk(parsed.tree.body, module, "", path, units, "")
         units[MODULE] = module
         for unit in units.values():
             unit.body = _digest(statement.exact for statement in unit.statements if not statement.head)
@@ -103,24 +105,29 @@ def _digest(parts: Iterator[str]) -> str:
     return hashlib.blake2b("\0".join(parts).encode(), digest_size=12).hexdigest()
 
 
-def _walk(body: list[ast.stmt], unit: Unit, prefix: str, path: str, units: dict[str, Unit], depth: int) -> None:
+def _walk(body: list[ast.stmt], unit: Unit, prefix: str, path: str, units: dict[str, Unit], inside: str) -> None:
     for node in body:
         if isinstance(node, DEFINITIONS):
-            _define(node, unit, prefix, path, units, depth)
+            _define(node, prefix, path, units)
             continue
         if _is_docstring(node):
             continue
-        unit.statements.append(_statement(node, depth))
+        header = _statement(node, inside)
+        unit.statements.append(header)
         for name in BODIES:
-            for inner in getattr(node, name, []) or []:
+            held = getattr(node, name, []) or []
+            elif_ = name == "orelse" and isinstance(node, ast.If) and len(held) == 1 and isinstance(held[0], ast.If)
+            under = inside if elif_ else f"{inside}/{header.exact} {name}"  # branches side by side: one more changes no other
+            for inner in held:
                 if isinstance(inner, ast.ExceptHandler | ast.match_case):
-                    unit.statements.append(_statement(inner, depth))
-                    _walk(inner.body, unit, prefix, path, units, depth + 1)
+                    handler = _statement(inner, under)
+                    unit.statements.append(handler)
+                    _walk(inner.body, unit, prefix, path, units, f"{under}/{handler.exact}")
                 elif isinstance(inner, ast.stmt):
-                    _walk([inner], unit, prefix, path, units, depth + 1)
+                    _walk([inner], unit, prefix, path, units, under)
 
 
-def _define(node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef, outer: Unit, prefix: str, path: str, units: dict[str, Unit], depth: int) -> None:
+def _define(node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef, prefix: str, path: str, units: dict[str, Unit]) -> None:
     symbol = f"{prefix}{node.name}"
     first = min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)])
     unit = Unit(path, symbol, first, node.end_lineno or node.lineno, "class" if isinstance(node, ast.ClassDef) else "function")
@@ -129,21 +136,33 @@ def _define(node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef, outer: 
         number += 1
         key = f"{symbol}#{number}"
     units[key] = unit
-    head = _statement(node, 0)
+    head = _statement(node, "")
     head.head = True
     unit.statements.append(head)
     for decorator in node.decorator_list:
-        unit.statements.append(_statement(ast.copy_location(ast.Expr(decorator), decorator), 0))
-    _walk(node.body, unit, f"{symbol}.", path, units, 1)
+        unit.statements.append(_statement(ast.copy_location(ast.Expr(decorator), decorator), DECORATOR))
+    _walk(node.body, unit, f"{symbol}.", path, units, "")
 
 
 def _is_docstring(node: ast.stmt) -> bool:
     return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
 
 
-def _statement(node: ast.AST, depth: int) -> Statement:
+def _statement(node: ast.AST, inside: str) -> Statement:
     keys = keys_of(node)
     line = getattr(node, "lineno", None) or node.pattern.lineno  # type: ignore[attr-defined]  # a match case has none of its own
     compound = isinstance(node, ast.stmt) and any(getattr(node, name, None) for name in BODIES)
     end = (keys.end if compound else getattr(node, "end_lineno", None)) or line
-    return Statement(line, end, keys.exact, keys.blank, type(node).__name__, keys.weight, keys.words, keys.parts, depth=depth)
+    return Statement(line, end, keys.exact, keys.blank, type(node).__name__, keys.weight, keys.words, keys.parts, inside=inside, label=_label(node))
+
+
+def _label(node: ast.AST) -> tuple[str, str] | None:
+    """``add_argument("--lr", ...)``: of many calls of one function, the first text tells which one it is."""
+    call = node.value if isinstance(node, ast.Expr | ast.Assign) else None
+    if not isinstance(call, ast.Call) or not call.args:
+        return None
+    first = call.args[0]
+    if not isinstance(first, ast.Constant) or not isinstance(first.value, str):
+        return None
+    func = call.func
+    return (func.attr if isinstance(func, ast.Attribute) else func.id if isinstance(func, ast.Name) else "", first.value)
