@@ -8,6 +8,7 @@ import sys
 from functools import partial
 from typing import TYPE_CHECKING
 
+from cgx.indexer.interpreter.moved_packages import import_moved, tail_of
 from cgx.indexer.interpreter.scopes import Frame, Scope, Site
 from cgx.indexer.interpreter.signals import Raised
 from cgx.indexer.interpreter.values import MISSING, External, ListValue, ModuleObject, Unknown, Value
@@ -27,7 +28,11 @@ def import_module(interp: Interp, dotted: str, site: Site | None) -> Value:
         return External(dotted)
     found = interp.sources.find(dotted)
     if found is None:
-        return _outside(interp, dotted, site)
+        tail = tail_of(interp, dotted)
+        if tail is None:
+            return _outside(interp, dotted, site)
+        import_moved(interp, dotted, tail, site)
+        return interp.modules[dotted]
     tree, path, package, external = found
     if "." in dotted:
         import_module(interp, dotted.rpartition(".")[0], site)

@@ -129,7 +129,7 @@ class Interp(Recorder, Recovery, Externals, Conversion, Guards, ModuleCalls, Giv
         self._exports: dict[str, frozenset[str]] = {}
         self._hooks: set[tuple[int, str]] = set()
         self._meta: list[int] = []
-        self._absent: set[str] = set()
+        self.absent: set[str] = set()
         self.required: frozenset[str] | None = None  # modules that installed distributions need
         self.imported: set[str] = set()  # packages outside the source that an unguarded import names
         self.trace.world_size = self.world.size
@@ -492,13 +492,15 @@ class Interp(Recorder, Recovery, Externals, Conversion, Guards, ModuleCalls, Giv
 
     def note_raise(self, error: Raised, where: str) -> None:
         self.trace.incomplete |= not where.startswith("import of")
+        if where.startswith("import of") and (self.catchable(error) or self.said_absent(error)):
+            return  # a package that the job can do without
         name = f"{where}: {error.kind}{': ' + error.message if error.message else ''}"
         self.note_unknown(Unknown(name, "error", error.anchor, settle=("--env", where)))
 
     def note_absent(self, top: str, site: Site | None) -> None:
         """An optional package that nothing provides: taken as not installed, and said so."""
-        if top not in self._absent:
-            self._absent.add(top)
+        if top not in self.absent:
+            self.absent.add(top)
             self.note_unknown(Unknown(f"import {top}", "missing-module", site.anchor if site else None, settle=("--env", top)))
 
     def provided(self, dotted: str) -> bool:

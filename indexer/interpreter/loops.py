@@ -16,6 +16,7 @@ from cgx.indexer.interpreter.blocks import run_block
 from cgx.indexer.interpreter.carried import carried
 from cgx.indexer.interpreter.joins import ANOTHER, join, join_shapes, join_tensors, same
 from cgx.indexer.interpreter.named_rounds import by_name, tables
+from cgx.indexer.interpreter.rounds import rounds as rounds_of
 from cgx.indexer.interpreter.scopes import Frame, Site
 from cgx.indexer.interpreter.signals import BREAK, RETURN, Overspent, Raised, StopConsumer
 from cgx.indexer.interpreter.trace import BranchNode, Event, LoopNode, ModuleCall, Node
@@ -85,6 +86,7 @@ def exec_for(interp: Interp, node: Any, frame: Frame) -> Signal:
             element = Unknown(f"element of {expr}", getattr(items, "reason", "data"), bound)
             if isinstance(source, TensorValue):
                 element = interp.row_of(source)
+        loop.count = rounds_of(interp, node.iter, loop.count, frame)
         signal = _summary(interp, node, frame, loop, element, items if isinstance(items, Sequence) else None)
     if signal == "exit":
         return None

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from cgx.indexer.interpreter.trace import CallNode, Event, JobNode, LoopNode, Node, Trace
+from cgx.indexer.interpreter.trace import BranchNode, CallNode, Event, JobNode, LoopNode, Node, Trace
 from cgx.indexer.interpreter.values import LoopContext, Unknown, Value
 from cgx.model.anchors import Anchor
 
@@ -90,6 +90,7 @@ class Recorder:
             if unknown.reason == "loop-carried" or _key(unknown) in self.seen_unknowns:
                 continue
             self.seen_unknowns.add(_key(unknown))
+            unknown.under = next((one for node in reversed(self.stack) if isinstance(node, BranchNode) for one in _unknowns(node.test)), None)
             self.trace.unknowns.append(unknown)
             if not tested:
                 self.trace.stated.append(unknown)

@@ -49,12 +49,18 @@ class Recovery:
         """Something round the running statement handles the exception, or it ends the job as the job means to."""
         return error.kind in ENDS or any(catcher(error) for catcher in reversed(self.catchers))
 
+    def said_absent(self: Any, error: Raised) -> bool:
+        """An import that fails for a package that is listed already as not there."""
+        named = ABSENT.match(error.message or "") if error.kind in ("ModuleNotFoundError", "ImportError") else None
+        return named is not None and named[1] in self.absent
+
     def recover(self: Any, error: Raised, node: ast.stmt, frame: Frame) -> str | None:
         """Leave a statement out: its targets, or its result, are unknown."""
         text = frame.code.text(node)[:MAX_NAME] if not isinstance(node, COMPOUND) else frame.code.text(_header(node))
         what = f"{error.kind}: {error.message}" if error.message else error.kind
         anchor = error.anchor or frame.anchor(node)
-        self.note_unknown(Unknown(f"{text} ({what})", "error", anchor, settle=_settled_by(error, node, frame)))
+        if not self.said_absent(error):
+            self.note_unknown(Unknown(f"{text} ({what})", "error", anchor, settle=_settled_by(error, node, frame)))
         frame.doubt = True
         for open_node in self.stack:
             if isinstance(open_node, ModuleCall):
@@ -69,6 +75,9 @@ class Recovery:
             if isinstance(owner, Instance):
                 self.trail.set_item(owner.attrs, member.attr, Unknown(frame.code.text(member), "error", anchor))
         return None
+
+
+ABSENT = re.compile(r"No module named '(\w+)")
 
 
 def _settled_by(error: Raised, node: ast.stmt, frame: Frame) -> tuple[str, str] | None:

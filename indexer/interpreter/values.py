@@ -25,7 +25,7 @@ Value = Any  # one of the classes here, or a Python constant as the module's doc
 class Unknown:
     """A value that was not derived. ``name`` is the source text that ``--set`` takes; ``reason`` a row of REASONS."""
 
-    __slots__ = ("anchor", "guard", "hint", "least", "name", "offset", "reason", "settle")
+    __slots__ = ("anchor", "guard", "hint", "least", "name", "offset", "reason", "settle", "under")
 
     def __init__(
         self,
@@ -42,6 +42,7 @@ class Unknown:
         self.guard = guard
         self.offset: tuple[Any, Any] | None = None  # (another value, constant): this is their sum
         self.least: int | None = None  # a number that is at least so much; of a text, its length
+        self.under: Unknown | None = None  # what decides whether it is met at all
 
     def __repr__(self) -> str:
         return f"Unknown({self.name!r}, {self.reason})"

@@ -131,10 +131,24 @@ def config_attribute(interp: Any, site: Any, args: list[Value], kwargs: dict[str
         if isinstance(known, str) and known in DTYPES:
             return DType(known)
     missing = owner.attrs.get("cgx.missing")
-    if missing is None:
+    if not isinstance(missing, Unknown):
         return interp.raise_("AttributeError", f"the configuration has no attribute {name!r}", site)
     hint = "" if name in ("dtype", "torch_dtype", "rope_scaling", "architectures") else "int"
     return Unknown(site.text, "missing-file", site.anchor, hint, settle=missing.settle)
+
+
+def config_made(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    """``type(config)(**config.to_dict())``: what the file would say stays open in the copy."""
+    spread = kwargs.get("*")
+    held = {name: value for name, value in kwargs.items() if name != "*"}
+    return Opaque(CONFIG, held if spread is None else {**held, "cgx.missing": spread}, site.anchor)
+
+
+def config_dict(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    missing = args[0].attrs.get("cgx.missing")
+    if isinstance(missing, Unknown):
+        return Unknown(site.text, "missing-file", site.anchor, settle=missing.settle)
+    return DictValue(dict(args[0].attrs))
 
 
 def nothing(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
@@ -147,6 +161,8 @@ NAMES: tuple[str, ...] = tuple(f"transformers.{name}" for name in (*AUTO, "AutoC
 ENTRIES: dict[str, Any] = {f"transformers.{name}.from_pretrained": tokenizer for name in AUTO}
 ENTRIES |= {
     "transformers.AutoConfig.from_pretrained": config,
+    CONFIG: config_made,
+    f"{CONFIG}.to_dict": config_dict,
     f"{CONFIG}.__getattr__": config_attribute,
     f"{TOKENIZER}.__call__": batch,
     f"{TOKENIZER}.pad": padded,

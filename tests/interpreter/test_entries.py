@@ -136,3 +136,62 @@ def test_as_many_workers_as_the_machine_has_are_some(tmp_path: Path) -> None:
     source = LOOP.replace("for step in range(100):", "import os\nfor x in torch.utils.data.DataLoader(torch.randn(100, 4), num_workers=os.cpu_count()):")
     hops = {one["hop"]: one for one in entries(tmp_path, source)["data_path"]}
     assert hops["collate"]["asynchronous"] is True and hops["collate"]["blocks_step"] is False and "workers" not in hops["collate"]
+
+
+def unresolved(rows: dict[str, Any]) -> list[str]:
+    return [one["name"] for one in rows["unresolved"]]
+
+
+def test_rounds_of_a_loader_are_named_by_what_settles_them(tmp_path: Path) -> None:
+    source = LOOP.replace("for step in range(100):", "from tqdm import tqdm\nloader = torch.utils.data.DataLoader(torch.load('d.pt'))\nfor x in tqdm(loader):")
+    assert "len(loader)" in unresolved(entries(tmp_path, source))
+    known = record(job(tmp_path, {"main.py": source}, **{"len(loader)": 7}))
+    assert [one["count"] for one in known["loops"]] == [7] and "len(loader)" not in unresolved(known)
+
+
+def test_a_loop_that_may_end_early_says_what_is_open(tmp_path: Path) -> None:
+    source = LOOP + """
+model.eval()
+with torch.no_grad():
+    for x in [torch.randn(8, 4)] * 20:
+        if float(model(x.cuda()).sum()) > 3:
+            break
+"""
+    rows = entries(tmp_path, source)
+    assert [one["count"] for one in rows["loops"]][-1] is None and rows["unresolved"][-1]["field"] == "count"
+
+
+def test_packages_that_change_nothing_are_not_listed(tmp_path: Path) -> None:
+    files = {
+        "main.py": "import helper\ntry:\n    import onnx\nexcept ImportError:\n    onnx = None\ntry:\n    import flash_attn\nexcept ImportError:\n    flash_attn = None\n" + LOOP,
+        "helper.py": "try:\n    import curious\nexcept ImportError:\n    curious = None\n",
+    }
+    assert unresolved(record(job(tmp_path, files))) == ["import flash_attn"]
+
+
+def test_what_is_met_behind_an_absent_file_waits_for_it(tmp_path: Path) -> None:
+    source = "import os\nn = 1\nif os.path.exists('a.json'):\n    n = 2\n    if os.path.exists('b.json'):\n        n = 3\n" + LOOP
+    assert unresolved(entries(tmp_path, source)) == ["os.path.exists('a.json')"]
+
+
+def test_a_package_that_lay_deeper_elsewhere_is_found(tmp_path: Path) -> None:
+    files = {
+        "main.py": "import company.vision.parts.net\n" + LOOP.replace("model = Net()", "model = company.vision.parts.net.Other()"),
+        "parts/__init__.py": "",
+        "parts/net.py": "import torch.nn as nn\nclass Other(nn.Module):\n    def __init__(self):\n        super().__init__()\n        self.fc = nn.Linear(4, 3)\n"
+        "    def forward(self, x):\n        return self.fc(x)\n",
+    }
+    rows = record(job(tmp_path, files))
+    assert rows["compute"]["forward"]["value"] == "Other.forward" and unresolved(rows) == ["import company"]
+
+
+def test_a_copy_of_an_absent_configuration_stays_open(tmp_path: Path) -> None:
+    source = """
+from transformers import AutoConfig
+config = AutoConfig.from_pretrained("some/model")
+copy = type(config)(**config.to_dict())
+layers = copy.num_hidden_layers
+if layers > 3:
+    print(layers)
+"""
+    assert {unknown.reason for unknown in job(tmp_path, {"main.py": source}).unknowns} == {"missing-file"}

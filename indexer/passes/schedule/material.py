@@ -7,6 +7,7 @@ from typing import Any
 
 from cgx.indexer.interpreter.trace import BranchNode, Event, LoopNode, ModuleCall, Node, Trace
 from cgx.indexer.interpreter.values import Alternatives, Unknown, Value
+from cgx.indexer.passes.schedule.packages import may_matter
 from cgx.indexer.passes.schedule.tree import child_lists, is_marked_op
 
 Root = tuple[str, str]
@@ -29,6 +30,7 @@ class Material:
         self.taken: set[str] = set()
         self.known: dict[int, bool] = {}
         self.lists: list[Any] = []
+        self.paths = {module.constructed_at.path for module in trace.modules if module.constructed_at is not None}
         self.visit(trace.root)
         self.take(trace.world_size)  # how many processes share each collective
         for module in trace.modules:
@@ -62,9 +64,12 @@ class Material:
 
     def visit(self, node: Node) -> bool:
         """Whether something that makes an entry lies in the subtree; takes the conditions round it."""
+        if isinstance(node, BranchNode) and node.aborts:
+            return False  # what is said where the job would end is no entry
         found = is_marked_op(node) or isinstance(node, ModuleCall) or (isinstance(node, Event) and node.kind != SHOWN)
         if isinstance(node, Event) and node.kind != SHOWN:
             self.take(node.data)
+            self.paths.add(node.anchor.path)
         for children in child_lists(node):
             key = id(children)
             if key not in self.known:
@@ -89,11 +94,31 @@ def listed(trace: Trace, material: Material, own: Callable[[str], bool]) -> Iter
             continue
         if value.reason in ABSENT:
             kept = (id(value) in stated or root_of(value) in decided) and (value.anchor is None or own(value.anchor.path))
+            kept = kept and not hidden(value) and worth_saying(value, material)
         else:
             kept = id(value) in stated
-        if kept or material.holds(value):
-            seen.add(root_of(value))
+        if (kept or material.holds(value)) and said(value) not in seen:
+            seen.update((root_of(value), said(value)))
             yield value
+
+
+def said(value: Unknown) -> Root:
+    """A file or package that is asked for by its own name is asked for once, wherever it is missed."""
+    if value.settle is None or value.settle[0] == "--set" or not value.name.endswith(value.settle[1]):
+        return root_of(value)
+    # of one call, under two names of a folder, the first stands for both
+    return (value.name.rpartition("/")[2], str(value.anchor)) if value.settle[0] == "--file" and " of " not in value.name else ("", value.name)
+
+
+def hidden(value: Unknown) -> bool:
+    """Met only where something else that is absent is there: that is to be settled first."""
+    return value.under is not None and value.under.reason in ABSENT
+
+
+def worth_saying(value: Unknown, material: Material) -> bool:
+    """A package that the job imports if it is there is listed where it can change the record."""
+    name = value.settle[1] if value.settle is not None and value.name == f"import {value.settle[1]}" else None
+    return name is None or may_matter(name, value.anchor is None or value.anchor.path in material.paths)
 
 
 def unknowns_in(value: Value) -> Iterator[Unknown]:

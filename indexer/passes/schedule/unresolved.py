@@ -26,7 +26,7 @@ def unresolved_rows(run: Run) -> list[dict[str, Any]]:
         loop = spot.node
         if not isinstance(loop, LoopNode) or spot.in_module or spot.in_worker or loop.iterations or not worth_it(run, spot):
             continue
-        if loop_count(loop) is None:
+        if loop_count(loop) is None or (loop.early_exit and run.step.unit(loop) is None):
             known = loop.count if isinstance(loop.count, Unknown) else None
             name = loop.text if loop.expr in ("True", "1") else known.name if known is not None and known.name else loop.expr
             add(rows, seen, row(name, "count", loop.anchor, known.reason if known is not None else "data", known.settle if known else None))
