@@ -7,7 +7,7 @@ import builtins
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from cgx.indexer.interpreter import batches, kinship, operators
+from cgx.indexer.interpreter import batches, kinship, loaded, operators
 from cgx.indexer.interpreter.dataclass_fields import fields_of
 from cgx.indexer.interpreter.memo import read_value
 from cgx.indexer.interpreter.scopes import Site
@@ -77,6 +77,9 @@ def _lacks(value: Value, name: str) -> bool:
 def _unknown(interp: Interp, owner: Unknown, name: str, site: Site) -> Value:
     if batches.is_batch(owner) and (found := batches.attribute(interp, owner, name, site)) is not MISSING:
         return found
+    if loaded.is_loaded(owner):
+        found = loaded.attribute(interp, owner, name, site)
+        return loaded.part_of(owner, site) if found is MISSING else found
     return Unknown(site.text, owner.reason, owner.anchor or site.anchor, settle=owner.settle or ("--set", owner.name))
 
 
@@ -190,6 +193,8 @@ def _instance(interp: Interp, owner: Instance, name: str, site: Site) -> Value:
     if cls.info.get("namedtuple") and name in ("_fields", "_asdict", "_replace", "count", "index"):
         return BoundMethod(External(f"namedtuple.{name}"), owner) if name != "_fields" else tuple(cls.info["fields"])
     if owner.open or not closed(cls, interp, name):
+        if isinstance(owner, ModuleInstance) and loaded.WHOLE in owner.attrs:
+            return loaded.inside(owner, site)
         reason = outside.reason if isinstance(outside, Unknown) else "missing-module" if outside is not None else "unmodelled"
         return Unknown(site.text, reason, site.anchor)
     return interp.raise_("AttributeError", f"{cls.name!r} object has no attribute {name!r}", site)

@@ -20,13 +20,18 @@ def carried(node: ast.For | ast.While, frame: Frame) -> tuple[str, ...]:
     """Names of the tensors that the body reads before it sets them anew."""
     names = getattr(node, ATTRIBUTE, None)
     if names is None:
-        names = tuple(sorted(read_first([*_test(node), *node.body])))
+        names = tuple(sorted(read_first([*_test(node), *node.body]) - _targets(node)))
         setattr(node, ATTRIBUTE, names)
     return tuple(name for name in names if is_tensor(frame.scope.vars.get(name, MISSING)))
 
 
 def _test(node: ast.For | ast.While) -> list[ast.AST]:
     return [node.test] if isinstance(node, ast.While) else []
+
+
+def _targets(node: ast.For | ast.While) -> set[str]:
+    """What the loop itself sets in each round."""
+    return {one.id for one in ast.walk(node.target) if isinstance(one, ast.Name)} if isinstance(node, ast.For) else set()
 
 
 def is_tensor(value: Value) -> bool:

@@ -8,7 +8,7 @@ from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from cgx.indexer.interpreter import operators
+from cgx.indexer.interpreter import loaded, operators
 from cgx.indexer.interpreter.blocks import note_period, noted_period
 from cgx.indexer.interpreter.joins import join
 from cgx.indexer.interpreter.scopes import Frame, Scope, Site
@@ -190,6 +190,8 @@ def boolop(interp: Interp, node: ast.BoolOp, frame: Frame) -> Value:
     site = Site(node, frame)
     if first is None:
         return interp.unknown(site.text, "data", site, "bool")
+    if all(loaded.is_loaded(part) for part in [*undecided, value]):
+        return first  # one of two parts of what a file held
     guard = shorter_period(undecided) if stop else only_period(undecided)
     return Unknown(site.text, first.reason, first.anchor, "bool", first.settle or ("--set", first.name), guard or site.text)
 

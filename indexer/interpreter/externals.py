@@ -13,6 +13,7 @@ from cgx.indexer.interpreter import (
     builtin_functions,
     core_library,
     kinship,
+    loaded,
     methods,
     nn_module,
     operators,
@@ -304,6 +305,8 @@ class Externals:
         if isinstance(func, Unknown):
             if isinstance(site.node, ast.Call) and isinstance(site.node.func, ast.Attribute) and site.node.func.attr == "backward" and not self.in_model:
                 return self.call_external("torch.Tensor.backward", [None, *args], kwargs, site)  # whatever the loss is
+            if loaded.is_loaded(func):
+                return loaded.called(func, torch_tensors, site)
             return Unknown(site.text, func.reason, func.anchor or site.anchor, settle=func.settle)
         if qname[:1].isupper() or (qname.rpartition(".")[2][:1].isupper() and "." in qname):
             return Opaque(qname, {}, site.anchor)

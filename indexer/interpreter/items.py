@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from cgx.indexer.interpreter import batches, operators
+from cgx.indexer.interpreter import batches, loaded, operators
 from cgx.indexer.interpreter.joins import join
 from cgx.indexer.interpreter.scopes import Site
 from cgx.indexer.interpreter.values import (
@@ -82,6 +82,8 @@ def get_item(interp: Interp, owner: Value, key: Value, site: Site) -> Value:
         return interp.raise_("TypeError", "'NoneType' object is not subscriptable", site)
     if batches.is_batch(owner):
         return batches.part_of(owner, site)
+    if loaded.is_loaded(owner):
+        return loaded.part_of(owner, site)
     return operators.derived(interp, (owner,), site)
 
 
@@ -207,6 +209,9 @@ def set_item(interp: Interp, owner: Value, key: Value, value: Value, site: Site)
                 owner.open = True
         else:
             owner.items[:] = [join(item, value, site.text, site.anchor) for item in owner.items]
+    elif isinstance(owner, Sequence):
+        if not isinstance(key, slice):  # each of them may be the one
+            interp.trail.set(owner, "element", join(owner.element, value, site.text, site.anchor))
     elif isinstance(owner, DictValue):
         found = interp.key(key)
         if found is MISSING:

@@ -276,14 +276,14 @@ def containers(interp: Interp, name: str, left: Value, right: Value) -> Value:
         if isinstance(left, tuple) and isinstance(right, tuple):
             return left + right
     if name == "mul":
-        count, items = (right, left) if isinstance(right, int) else (left, right)
+        count, items = (right, left) if isinstance(left, ListValue | tuple) else (left, right)
         if isinstance(count, int) and isinstance(items, ListValue | tuple):
             length = len(items) if isinstance(items, tuple) else len(items.items)
             if length * count <= MAX_REPEAT:
                 return items * count if isinstance(items, tuple) else ListValue(items.items * count, items.open)
         elif isinstance(items, ListValue) and isinstance(count, Unknown | Dim):
             element = items.items[0] if items.items else None
-            return Sequence(element, count)
+            return Sequence(element, count, "list")
     if isinstance(left, SetValue) and isinstance(right, SetValue):
         return sets(interp, name, left, right)
     if name in ("or", "and", "sub", "xor") and isinstance(left, SetValue | ListValue) and isinstance(right, SetValue | ListValue):

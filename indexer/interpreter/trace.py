@@ -126,6 +126,7 @@ class CallNode(Node):
     owner: ModuleInstance | None = None
     grad: bool = True
     training: Any = True
+    yields: bool = False  # of a generator: what runs at its yield is the caller's
 
 
 @dataclass(eq=False, slots=True)

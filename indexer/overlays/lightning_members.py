@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from cgx.indexer.interpreter.values import Device, Instance, Value
+from cgx.indexer.overlays.transfer import FOLLOWS
 
 MODULE, DATA, CALLBACK = "lightning.pytorch.LightningModule", "lightning.pytorch.LightningDataModule", "lightning.pytorch.callbacks.Callback"
 PACKAGES_OF = ("lightning", "lightning.pytorch", "pytorch_lightning", "lightning.pytorch.core", "pytorch_lightning.core", "lightning.pytorch.core.module",
@@ -40,7 +41,7 @@ MEMBERS: dict[str, frozenset[str]] = {
 def module_made(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
     """``LightningModule.__init__``."""
     if isinstance(args[0], Instance):
-        for name, value in (("automatic_optimization", True), ("device", Device("cpu")), ("example_input_array", None), ("prepare_data_per_node", True)):
+        for name, value in (("automatic_optimization", True), ("device", Device("cpu")), (FOLLOWS, True), ("example_input_array", None), ("prepare_data_per_node", True)):
             interp.trail.set_item(args[0].attrs, name, value)
     return None
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from typing import Any
 
+from cgx.indexer.interpreter import loaded
 from cgx.indexer.interpreter.stdlib.files import TEXT_FILE
 from cgx.indexer.interpreter.stdlib.support import text_of
 from cgx.indexer.interpreter.values import Device, DictValue, FunctionValue, Opaque, Value
@@ -57,7 +58,7 @@ def load(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) ->
         return kept
     loaded_data(interp, site, path_of(bound.get("f")) or text or "")
     note_loaded(interp, where == "cpu" or keeps_storage(bound.get("map_location")))
-    return interp.unknown(site.text, "missing-file", site, hint="")
+    return interp.unknown(site.text, "missing-file", site, hint=loaded.HELD["cpu" if keeps_storage(bound.get("map_location")) else where if where in ("cpu", "cuda") else None])
 
 
 def keeps_storage(value: Value) -> bool:
@@ -128,6 +129,7 @@ ENTRIES: dict[str, Any] = {
     "safetensors.torch.save_file": save,
     "torch.load": load,
     "torch.serialization.load": load,
+    "ultralytics.utils.patches.torch_load": load,
     "safetensors.torch.load_file": safetensors_load,
     "torch.distributed.checkpoint.save": dcp_save,
     "torch.distributed.checkpoint.state_dict_saver.save": dcp_save,

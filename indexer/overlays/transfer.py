@@ -11,6 +11,7 @@ from typing import Any
 
 from cgx.indexer.interpreter.values import (
     ByRank,
+    Device,
     DictValue,
     DType,
     External,
@@ -30,6 +31,7 @@ from cgx.indexer.overlays.arguments import (
 )
 
 AUTHOR = "overlays.transfer"
+FOLLOWS = "cgx.follows"  # of a module that knows its device: it changes as the module is moved
 ACCELERATORS = frozenset({"cuda", "xpu", "npu", "hpu", "mtia"})
 ITEM_BYTES = {
     "float64": 8, "float32": 4, "float16": 2, "bfloat16": 2, "int64": 8, "int32": 4, "int16": 2, "int8": 1,
@@ -244,6 +246,8 @@ def move_module(
         for one in all_modules(module):
             if one.device != target:
                 interp.trail.set(one, "device", target)
+            if one.attrs.get(FOLLOWS) and one.attrs["device"] != Device(target):
+                interp.trail.set_item(one.attrs, "device", Device(target))
     return module
 
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import yaml
 
+from cgx.indexer.interpreter.loaded import HELD
 from cgx.indexer.interpreter.stdlib.files import content_of
 from cgx.indexer.interpreter.stdlib.files_in_tree import missing, read_bytes
 from cgx.indexer.interpreter.stdlib.support import (
@@ -134,7 +135,7 @@ def _dict_rows(interp: Any, site: Any, args: Args, kwargs: Kwargs) -> Value:
     return ListValue([DictValue(dict(row)) for row in csv.DictReader(content.splitlines(), **options)])
 
 
-_PICKLED = unknown("missing-file")
+_PICKLED = unknown("missing-file", HELD["cpu"])  # what is pickled for others to use lies on the host
 
 
 def _unpickled(interp: Any, site: Any, args: Args, kwargs: Kwargs) -> Value:
@@ -142,7 +143,7 @@ def _unpickled(interp: Any, site: Any, args: Args, kwargs: Kwargs) -> Value:
     bound = bind("file", args, kwargs)
     content = content_of(bound.get("file"))
     if isinstance(content, Unknown):
-        return Unknown(content.name, content.reason, site.anchor, "", content.settle)
+        return Unknown(content.name, content.reason, site.anchor, HELD["cpu"], content.settle)
     return _PICKLED(interp, site, args, kwargs)
 
 
@@ -189,6 +190,7 @@ ENTRIES: dict[str, Handler] = {
     "csv.DictWriter": nothing,
     "pickle.load": _unpickled,
     "pickle.loads": _PICKLED,
+    "pickle.Unpickler.load": _PICKLED,
     "pickle.dump": nothing,
     "pickle.dumps": unknown("unsupported", "bytes"),
     "dill.load": _unpickled,

@@ -73,7 +73,7 @@ class Run:
         if spot.in_module:
             return None
         for node in spot.path:
-            if isinstance(node, CallNode) and node.symbol.rpartition(".")[0] in self.model_classes:
+            if isinstance(node, CallNode) and not node.yields and node.symbol.rpartition(".")[0] in self.model_classes:
                 if node.symbol.rpartition(".")[2] not in node.text:
                     return None  # a hook that a trainer calls: the module's methods are the job's own code
                 return None if any(one.holds(node) for one in self.step.backwards) else node

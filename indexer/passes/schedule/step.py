@@ -357,7 +357,7 @@ def repeat_unit(loop: LoopNode, found: list[Spot]) -> str | None:
     if DENOISE_WORDS.search(f"{own_words(loop)} {loop.symbol} {loop.anchor.symbol} {loop.anchor.path}" if counted(loop) or loop.carries else own_words(loop)):
         return "denoising step"
     if loop.carries:
-        return "token" if TOKEN_WORDS.search(f"{own_words(loop)} {loop.symbol} {loop.anchor.symbol} {loop.anchor.path}") else "denoising step"
+        return "token" if TOKEN_WORDS.search(f"{own_words(loop)} {loop.symbol} {loop.anchor.symbol}") else "denoising step"
     return "token" if TOKEN_WORDS.search(own_words(loop)) else None
 
 

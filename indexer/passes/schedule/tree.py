@@ -99,13 +99,32 @@ class Spot:
         return any(one is node for one in self.path)
 
     def call_sites(self) -> list[Anchor]:
-        """Sites of the plain calls that lead here, outermost first."""
+        """Sites of the plain calls that lead here, outermost first: of a generator, not those that led to its yield."""
         sites: list[Anchor] = []
+        running: list[tuple[CallNode, int]] = []  # with how many sites there were before it
         for one in (*self.path, self.node):
+            origin = one.calls[0] if one.calls else one.anchor
+            if running and not within(running[-1][0], origin):
+                back = next((index for index, (call, _) in enumerate(running) if call.yields and called_in(call, origin)), len(running))
+                if back < len(running):
+                    del sites[running[back][1] :]
+                    del running[back:]
+            if isinstance(one, CallNode):
+                running.append((one, len(sites)))
             sites += [site for site in one.calls if site not in sites]
             if isinstance(one, CallNode) and one.anchor not in sites:
                 sites.append(one.anchor)
-        return [site for site in sites if not stands_in(site)]
+        return sites
+
+
+def within(call: CallNode, origin: Anchor) -> bool:
+    """The place lies in what is called."""
+    return call.target is None or (call.target.path, call.target.symbol) == (origin.path, origin.symbol)
+
+
+def called_in(call: CallNode, origin: Anchor) -> bool:
+    """The call stands in the function of the place: what runs there now runs at a yield."""
+    return (call.anchor.path, call.anchor.symbol) == (origin.path, origin.symbol)
 
 
 def child_lists(node: Node) -> list[list[Node]]:
