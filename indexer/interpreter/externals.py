@@ -120,7 +120,7 @@ class Externals:
     def overridden(self, name: str, owner: Instance) -> Iterator[Any]:
         """What a table does behind a method of the source that stands in for one of a library's class."""
         for base, handler in self._after.get(name, ()):
-            if any(isinstance(cls, External) and base in self.lineage(cls.qname) for cls in owner.cls.mro):
+            if base == "*" or any(isinstance(cls, External) and base in self.lineage(cls.qname) for cls in owner.cls.mro):
                 yield handler
 
     def has_tables(self, top: str) -> bool:

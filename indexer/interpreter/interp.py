@@ -238,7 +238,7 @@ class Interp(Recorder, Recovery, Externals, Conversion, Guards, ModuleCalls, Giv
     def _unpack(self, target: ast.Tuple | ast.List, value: Value, frame: Frame) -> None:
         site = Site(target, frame)
         if isinstance(value, Alternatives):
-            found = [self.unpacked(option, target, site) for _, option in self.options_of(value)]
+            found = self.those_that_unpack(value, target, site)
             lists = [one for one in found if one is not None]
             if lists and len(lists) == len(found):
                 parts = [join(a, b, "another branch") if a is not b else a for a, b in zip(lists[0], lists[-1])]
@@ -260,6 +260,20 @@ class Interp(Recorder, Recovery, Externals, Conversion, Guards, ModuleCalls, Giv
             return
         for element, item in zip(target.elts, items):
             self.assign(element, item, frame)
+
+    def those_that_unpack(self, value: Alternatives, target: ast.Tuple | ast.List, site: Site) -> list[list[Value] | None]:
+        """Parts of each option. One that cannot be unpacked is none that gets here, where another can be."""
+        found: list[list[Value] | None] = []
+        failed: Raised | None = None
+        for _, option in self.options_of(value):
+            try:
+                with self.catching():
+                    found.append(self.unpacked(option, target, site))
+            except Raised as error:
+                failed = error
+        if failed is not None and not any(one is not None for one in found):
+            raise failed
+        return found
 
     def unpacked(self, value: Value, target: ast.Tuple | ast.List, site: Site) -> list[Value] | None:
         found: Any

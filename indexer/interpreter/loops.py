@@ -47,6 +47,7 @@ Signal = str | None
 MAX_UNROLL = 4096  # iterations of a known loop that are evaluated one by one
 MAX_WHILE = 512  # iterations of a while loop with a decided test
 MAX_JOB_UNROLL = 8  # iterations of a job loop that works on the device, evaluated one by one, over a literal
+MAX_NAMES = 32  # iterations of a job loop over names
 MAX_WHILE_STEPS = 400_000  # in a while loop whose test is decided each time: a queue of modules that are set up one by one
 MAX_GATHERED = 64  # rounds of a summarised loop whose lists are filled as if each had run
 FEW = 16  # iterations of a loop whose inner loops answer for what it costs
@@ -212,7 +213,8 @@ def _indexed(interp: Interp, node: Any, frame: Frame, loop: LoopNode, items: lis
     if not items:
         return None
     literal = isinstance(node.iter, ast.List | ast.Tuple) or len(items) == 1 or by_name(node.iter, items, frame)
-    limit = MAX_JOB_UNROLL if literal else FEW if len(items) <= FEW and (records(items) or loop.named) else 1
+    named = all(isinstance(item, str) for item in items)  # what is done for one name is not what is done for another
+    limit = MAX_NAMES if named else MAX_JOB_UNROLL if literal else FEW if len(items) <= FEW and (records(items) or loop.named) else 1
     outer_exit, frame.early_exit = frame.early_exit, False
     context = LoopContext(loop.expr, len(items), loop.bound or loop.anchor)
     summarised = interp.summarised

@@ -12,6 +12,7 @@ from cgx.indexer.interpreter.values import (
     DictValue,
     GeneratorValue,
     Instance,
+    KeyList,
     ListValue,
     SetValue,
     TensorValue,
@@ -223,7 +224,7 @@ def _get_one(interp: Interp, owner: DictValue, asked: Value, default: Value, sit
 def _keys(interp: Interp, site: Site, args: list[Value], kwargs: dict[str, Value]) -> Value:
     if not isinstance(args[0], DictValue):
         return _open_result(interp, args[0], site)
-    return ListValue(interp.unkeys(args[0]), args[0].open)
+    return KeyList(interp.unkeys(args[0]), args[0].open)
 
 
 @_method("dict.values")

@@ -72,6 +72,12 @@ class ListValue:
     cls: ClassValue | None = None  # a user's subclass of list
 
 
+class KeyList(ListValue):
+    """The keys of a dict: compared as a set is."""
+
+    __slots__ = ()
+
+
 @dataclass(eq=False, slots=True)
 class SetValue:
     """A set or frozenset; items keep insertion order."""

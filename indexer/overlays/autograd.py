@@ -6,6 +6,7 @@ from typing import Any
 
 from cgx.indexer.interpreter.trace import ScopeNode
 from cgx.indexer.interpreter.values import (
+    Alternatives,
     ListValue,
     ModuleInstance,
     Sequence,
@@ -27,11 +28,23 @@ def backward(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]
         value=f"{receiver_text(site)}.backward()",
         loss=args[0] if args else None,
     )
+    fill_gradients(interp)
     return None
+
+
+def fill_gradients(interp: Any) -> None:
+    """What a job set to None is there again behind a backward."""
+    for module in interp.trace.modules:
+        for parameter in module.parameters.values():
+            if isinstance(parameter, TensorValue) and "grad" in parameter.attrs:
+                held = parameter.attrs["grad"]
+                if held is None or (isinstance(held, Alternatives) and any(option is None for _, option in held.options)):
+                    interp.trail.del_item(parameter.attrs, "grad")
 
 
 def autograd_backward(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
     interp.event("compute", site, author=AUTHOR, key="backward", value=site.text, loss=args[0] if args else None)
+    fill_gradients(interp)
     return None
 
 

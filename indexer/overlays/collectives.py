@@ -233,11 +233,30 @@ def gathered(interp: Any, row: CollectiveRow, tensor: TensorValue, bound: dict[s
 
 def wait(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
     """``work.wait()``: the current stream, and for gloo the host, waits."""
-    event = args[0].attrs.get("event") if isinstance(args[0], Opaque) else None
-    if event is not None and "waited_at" not in event.data:
-        event.data["waited_at"] = site.anchor
-    interp.event("wait", site, author=AUTHOR, of=event)
+    for event in events_of(args[0]) or [None]:
+        if event is not None and "waited_at" not in event.data:
+            event.data["waited_at"] = site.anchor
+        interp.event("wait", site, author=AUTHOR, of=event)
     return True
+
+
+def events_of(work: Value) -> list[Any]:
+    """The collectives behind a handle, or behind several that were joined."""
+    if isinstance(work, ListValue | tuple):
+        return [event for one in items_of(work) or [] for event in events_of(one)]
+    if not isinstance(work, Opaque):
+        return []
+    return list(work.attrs["events"]) if "events" in work.attrs else [work.attrs["event"]] if work.attrs.get("event") is not None else []
+
+
+def same_handle(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    """``work.get_future()``, ``future.then(...)``: waiting for it waits for the collective."""
+    return args[0]
+
+
+def collect_all(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    """``torch.futures.collect_all(futures)``."""
+    return Opaque(WORK, {"events": tuple(events_of(args[0] if args else kwargs.get("futures")))}, site.anchor)
 
 
 def wait_tensor(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
@@ -288,6 +307,10 @@ ENTRIES |= {
     f"{_D}.batch_isend_irecv": batch_p2p,
     f"{_D}.distributed_c10d.batch_isend_irecv": batch_p2p,
     f"{WORK}.wait": wait,
+    f"{WORK}.get_future": same_handle,
+    f"{WORK}.then": same_handle,
+    "torch.futures.collect_all": collect_all,
+    "torch.futures.wait_all": lambda interp, site, args, kwargs: wait(interp, site, [collect_all(interp, site, args, kwargs)], {}),
     f"{WORK}.is_completed": nothing,
 }
 BASES: dict[str, tuple[str, ...]] = {}

@@ -2,15 +2,31 @@
 
 from __future__ import annotations
 
+import ast
 from dataclasses import dataclass
 from typing import Any
 
 from cgx.indexer.interpreter.trace import SEARCH, BranchNode, Event, LoopNode, Node
-from cgx.indexer.interpreter.values import DictValue, Instance, ListValue, Opaque, Sequence, TensorValue, Unknown, Value
+from cgx.indexer.interpreter.values import (
+    ClassValue,
+    DictValue,
+    External,
+    FunctionValue,
+    Instance,
+    ListValue,
+    ModuleInstance,
+    Opaque,
+    Sequence,
+    SetValue,
+    TensorValue,
+    Unknown,
+    Value,
+)
 from cgx.indexer.overlays.arguments import bind, flag, number, plain
 
 AUTHOR = "overlays.optimizers"
 OPTIMIZER = "torch.optim.Optimizer"
+MANY = 100  # of a list are looked through
 
 
 @dataclass(frozen=True)
@@ -239,6 +255,40 @@ def own_step(interp: Any, site: Any, owner: Instance, nodes: list[Node]) -> None
     interp.event("compute", site, author=AUTHOR, key="optimizer_step", value=owner.cls.qname, optimizer=owner.constructed_at)
 
 
+def held_step(interp: Any, site: Any, owner: Instance, nodes: list[Node]) -> None:
+    """Behind ``step`` of a class of no library: an optimizer, where it holds parameters and reads their gradients."""
+    if isinstance(owner, ModuleInstance) or any(isinstance(cls, External) for cls in owner.cls.mro if getattr(cls, "qname", "") != "builtins.object"):
+        return
+    held = list(owner.attrs.values())
+    if any(isinstance(value, Opaque) and value.qname.startswith("torch.optim.") for value in held) or not any(holds_parameters(interp, value) for value in held):
+        return
+    if reads_gradients(owner):
+        own_step(interp, site, owner, nodes)
+
+
+def holds_parameters(interp: Any, value: Value, depth: int = 3) -> bool:
+    """A list or table of parameters, or of what holds them."""
+    if isinstance(value, TensorValue):
+        return bool(value.parameter)
+    if not depth:
+        return False
+    items: list[Value] = []
+    if isinstance(value, ListValue | SetValue):
+        items = value.items
+    elif isinstance(value, tuple):
+        items = list(value)
+    elif isinstance(value, DictValue):
+        items = [*interp.unkeys(value), *value.items.values()]
+    return any(holds_parameters(interp, one, depth - 1) for one in items[:MANY])
+
+
+def reads_gradients(owner: Instance) -> bool:
+    """``.grad`` stands in one of its class's own methods."""
+    methods = [value for cls in owner.cls.mro if isinstance(cls, ClassValue) for value in cls.namespace.values()]
+    nodes = [method.node for method in methods if isinstance(method, FunctionValue)]
+    return any(isinstance(one, ast.Attribute) and one.attr == "grad" for node in nodes for one in ast.walk(node))
+
+
 def zero_grad(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
     """``set_to_none`` is True by default."""
     value = kwargs.get("set_to_none", args[1] if len(args) > 1 else True)
@@ -323,7 +373,7 @@ ENTRIES |= {
     f"{OPTIMIZER}.register_step_pre_hook": nothing,
     f"{OPTIMIZER}.register_step_post_hook": nothing,
 }
-AFTER: dict[str, Any] = {f"{OPTIMIZER}.step": own_step}
+AFTER: dict[str, Any] = {f"{OPTIMIZER}.step": own_step, "*.step": held_step}
 BASES: dict[str, tuple[str, ...]] = {
     **{row.qname: (OPTIMIZER,) for row in ROWS},
     "torch.optim.optimizer.Optimizer": (OPTIMIZER,),

@@ -220,3 +220,69 @@ for step in range(7):
 """ + STEP)
     assert [(row["by"], row["code_anchor"]) for row in found["data_path"] if row["hop"] == "read"] == [
         ("open", "main.py:<module>:10"), ("torch.load", "main.py:<module>:14")]  # fmt: skip
+
+
+OWN = """
+import torch.distributed as dist
+dist.init_process_group("nccl")
+class Own:
+    def __init__(self, named, order):
+        self.held = {name: p for name, p in named}
+        assert set(order) == self.held.keys() and self.held.keys() >= {"fc.bias"} and not self.held.keys() == {"fc.bias"}
+        self.order, self.sent = order, {}
+    def step(self):
+        for name in self.order:
+            p = self.held[name]
+            if p.grad is None:
+                continue
+            if p.ndim == 2:
+                self.sent[name] = dist.all_reduce(p.grad, async_op=True).get_future()
+        torch.futures.collect_all(list(self.sent.values())).wait()
+        for name in self.order:
+            self.held[name].data.add_(self.held[name].grad, alpha=-0.1)
+            self.held[name].grad = None
+model = Net().cuda()
+own = Own(model.named_parameters(), ["fc.weight", "fc.bias"])
+x = torch.randn(8, 4).cuda()
+for turn in range(3):
+    model(x).sum().backward()
+    own.step()
+for turn in range(1000):
+    model(x).sum().backward()
+    own.step()
+"""
+
+
+def test_an_optimizer_of_the_job_s_own_and_a_rehearsal_before_the_real_loop(tmp_path: Path) -> None:
+    found = rows(tmp_path, OWN, "torchrun --nproc_per_node 2 main.py")
+    assert found["compute"]["optimizer"]["value"] == "main.Own"
+    assert [(row["unit"], row["count"]) for row in found["loops"]] == [("startup turn", 3), ("step", 1000)]
+    sent = [(row["phase"], row["frequency"]["per"], row["repeat"], row["waited_at"]) for row in found["device_device"]]
+    assert sorted(sent) == [("optimizer", "step", 1, "main.py:Own.step:24"), ("startup", "job", 3, "main.py:Own.step:24")]
+
+
+def test_rounds_that_a_condition_on_the_element_keeps_out_are_not_counted(tmp_path: Path) -> None:
+    found = rows(tmp_path, """
+import random
+model = Net().cuda()
+optimizer = torch.optim.SGD(model.parameters(), 0.1)
+wanted = [random.random() for _ in range(100)]
+for step in range(7):
+    x = torch.randn(8, 4).cuda()
+    for one in wanted:
+        if one > 0.5:
+            print(x.sum().item())
+""" + STEP)
+    assert {row["repeat"] for row in found["host_device"]["syncs"] if row["kind"] == "item"} == {None}
+
+
+def test_an_option_that_cannot_be_unpacked_is_none_that_gets_there(tmp_path: Path) -> None:
+    trace = job(tmp_path, {"main.py": NET + """
+import random
+held = None
+if random.random() > 0.5:
+    held = (torch.zeros(3, 4), 1)
+x, n = held
+Net()(x)
+"""})
+    assert not [one for one in trace.unknowns if one.reason == "error"]

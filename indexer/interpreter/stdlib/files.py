@@ -80,6 +80,12 @@ def _line(interp: Any, site: Any, args: Args, kwargs: Kwargs) -> Value:
     return Unknown(site.text, "missing-file", site.anchor, "str")
 
 
+def _read_into(interp: Any, site: Any, args: Args, kwargs: Kwargs) -> Value:
+    """``f.readinto(buffer)``: numbers of a file land in memory of the job's own."""
+    interp.event("data", site, author="stdlib.files", hop="read", by="readinto", workers=0, asynchronous=False, blocks_step=True)
+    return Unknown(site.text, "missing-file", site.anchor, "int")
+
+
 def _buffer(interp: Any, site: Any, args: Args, kwargs: Kwargs) -> Value:
     content = args[0] if args else ""
     return Opaque(TEXT_FILE, {"name": "", "mode": "r", "__content__": content}, site.anchor)
@@ -95,6 +101,7 @@ ENTRIES: dict[str, Handler] = {
     "io.StringIO": _buffer,
     "io.BytesIO": _buffer,
     f"{TEXT_FILE}.read": _read,
+    f"{TEXT_FILE}.readinto": _read_into,
     f"{TEXT_FILE}.readlines": _lines,
     f"{TEXT_FILE}.readline": _line,
     f"{TEXT_FILE}.__iter__": _lines,

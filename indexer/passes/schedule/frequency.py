@@ -14,6 +14,7 @@ from cgx.indexer.passes.schedule.tree import Spot
 
 ONCE = re.compile(r"^[\w.\[\]'\" \-+]+ == -?\d+$")  # a counter compared with one number
 
+GRADIENT = re.compile(r"\bgrad is |requires_grad|is not None|is None")  # parameters without one are the exception
 ELEMENT = "another element"  # alternatives of one loop over a known list: each stands for its own rounds, not for a condition
 
 
@@ -144,7 +145,26 @@ def repeat_of(spot: Spot, step: Step) -> int | None:
     first = single_round(spot)
     loop = unit_loop(spot, step) if first is None else first_unit(spot, first, step)[0]
     loops = [one for one in loops_inside(spot, loop) if first is None or one in spot.below(first)]
-    return product(sure_count(one) for one in loops if not in_one_round(spot, one))
+    return product(sure_rounds(spot, one) for one in loops if not in_one_round(spot, one))
+
+
+def sure_rounds(spot: Spot, loop: LoopNode) -> int | None:
+    """The loop's count; None where a condition on its elements, that is not known, keeps some of the rounds out."""
+    for node in spot.below(loop):
+        if isinstance(node, LoopNode):
+            break
+        if isinstance(node, BranchNode) and chooses(node, loop):
+            return None
+    return sure_count(loop)
+
+
+def chooses(branch: BranchNode, loop: LoopNode) -> bool:
+    """An undecided condition that speaks of the loop's element, and of nothing that is a period or one round."""
+    if branch.decided or branch.period is not None or branch.ranks is not None or branch.first is not None or branch.later is not None or branch.once:
+        return False
+    if ELEMENT in branch.text or GRADIENT.search(branch.text) or ONCE.match(branch.text):
+        return False
+    return bool(set(re.findall(r"[A-Za-z_]\w*", branch.text)) & set(re.findall(r"[A-Za-z_]\w*", loop.target)))
 
 
 def in_one_round(spot: Spot, loop: LoopNode) -> bool:
@@ -174,7 +194,7 @@ def repeat_in_step(spot: Spot, step: Step, samples: bool = True) -> int | None:
     """Times within one step. Without ``samples`` what a comprehension does for each sample of a batch counts once."""
 
     def product_of(loops: Iterable[LoopNode]) -> int | None:
-        return product((loop_count if step.unit(one) else sure_count)(one) for one in loops if samples or one.over != "comprehension")
+        return product(loop_count(one) if step.unit(one) else sure_rounds(spot, one) for one in loops if samples or one.over != "comprehension")
 
     if step.loop is None and step.micro is not None and spot.holds(step.micro):
         return product_of(one for one in [step.micro, *loops_inside(spot, step.micro)] if not in_one_round(spot, one))

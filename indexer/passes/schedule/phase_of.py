@@ -56,6 +56,8 @@ class Phases:
         self.losses = {id(one) for spot in step.forwards for one in spot.below(entry) if isinstance(one, CallNode)}
 
     def of(self, spot: Spot) -> str:
+        if any(spot.holds(loop) for loop in self.step.rehearsals):
+            return "startup"
         known = self.regions.phase(spot)
         if known is not None and not (known == "evaluation" and self.step.kind != "training"):
             return known

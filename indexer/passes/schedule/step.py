@@ -32,6 +32,8 @@ from cgx.model.anchors import Anchor
 TOKEN_WORDS = re.compile(r"token|seq(uence)?_?len|max_len|max_length|decode|generat", re.IGNORECASE)
 DENOISE_WORDS = re.compile(r"timestep|denois|diffusion|num_steps|sigmas|n_steps|sampling_steps|inference_steps|\btime_pairs\b", re.IGNORECASE)
 STEP_CALL = re.compile(r"(^|_)(step|loop|iteration|tick)$", re.IGNORECASE)
+WARM_UP = re.compile(r"warm_?up|dry_?run|lr_?find|find_?lr|sanity", re.IGNORECASE)
+FAR = 20  # so many times longer is the loop that another one rehearses
 SET_UP = re.compile(r"__init__$|warm_?up|capture|load_model|build_model", re.IGNORECASE)
 PICKS = frozenset({"multinomial", "argmax", "topk", "exponential_", "sort"})
 MODEL_LIBRARIES = frozenset({"torchvision", "timm", "transformers", "diffusers", "segmentation_models_pytorch", "open_clip", "clip", "peft", "torchaudio"})
@@ -43,6 +45,7 @@ class Step:
     """``kind``: training, inference serving or batch. ``loop`` holds the step; ``micro`` repeats inside it.
 
     ``accumulate``: micro-steps of a step, where a loop or a guard says so. ``units``: loop -> name of its unit.
+    ``rehearsals``: loops before it that train as well, to warm up.
     """
 
     kind: str
@@ -56,6 +59,7 @@ class Step:
     backwards: list[Spot] = field(default_factory=list)
     optimizers: list[Spot] = field(default_factory=list)
     units: dict[int, str] = field(default_factory=dict)
+    rehearsals: list[LoopNode] = field(default_factory=list)
 
     def unit(self, loop: Node) -> str | None:
         return self.units.get(id(loop))
@@ -129,7 +133,7 @@ def replays(node: Node) -> bool:
 
 def training_step(found: list[Spot], models: list[Spot], backwards: list[Spot], optimizers: list[Spot]) -> Step:
     step = Step("training", backwards=backwards, optimizers=optimizers)
-    step.loop = step_loop(backwards, optimizers)
+    choose_loop(step)
     inside = [spot for spot in models if step.loop is None or spot.holds(step.loop)]
     step.forwards = [spot for spot in inside if trains(spot)] or inside
     step.micro = micro_loop(step)
@@ -147,15 +151,42 @@ def trains(spot: Spot) -> bool:
     return isinstance(node, ModuleCall) and node.grad is not False and node.training is not False
 
 
-def step_loop(backwards: list[Spot], optimizers: list[Spot]) -> LoopNode | None:
-    """Innermost loop with both; where no optimizer's step was seen, the innermost round a backward."""
+def step_loops(backwards: list[Spot], optimizers: list[Spot]) -> list[Spot]:
+    """For each the innermost loop with both; where no optimizer's step was seen, the innermost round a backward.
+
+    As places whose last outer loop it is.
+    """
     if not optimizers:
-        return next((spot.outer_loops()[-1] for spot in backwards if spot.outer_loops()), None)
+        return [spot for spot in backwards if spot.outer_loops()]
+    found = []
     for optimizer in optimizers:
-        for loop in reversed(optimizer.outer_loops()):
-            if any(spot.holds(loop) for spot in backwards):
-                return loop
-    return None
+        loops = optimizer.outer_loops()
+        while loops and not any(spot.holds(loops[-1]) for spot in backwards):
+            loops.pop()
+        if loops:
+            found.append(Spot(optimizer.node, (*optimizer.path[: optimizer.path.index(loops[-1]) + 1],), optimizer.order))
+    return found
+
+
+def choose_loop(step: Step) -> None:
+    """The first of them that is no rehearsal: one that is named so, or far shorter than another after it."""
+    places = step_loops(step.backwards, step.optimizers)
+    if not places:
+        return
+    chosen = next((one for place, one in enumerate(places) if not any(rehearses(one, later) for later in places[place + 1 :])), places[0])
+    step.loop = chosen.outer_loops()[-1]
+    step.rehearsals += [one.outer_loops()[0] for one in places if one.order < chosen.order and one.outer_loops()[0] is not chosen.outer_loops()[0]]
+    step.backwards, step.optimizers = ([one for one in some if not any(one.holds(loop) for loop in step.rehearsals)] for some in (step.backwards, step.optimizers))
+
+
+def rehearses(one: Spot, later: Spot) -> bool:
+    mine, theirs = one.outer_loops(), later.outer_loops()
+    if mine[0] is theirs[0]:
+        return False
+    if WARM_UP.search(mine[0].expr) or any(isinstance(node, CallNode) and WARM_UP.search(node.symbol) for node in one.path):
+        return True
+    counts = as_count(mine[0].count), as_count(theirs[0].count)
+    return counts[0] is not None and counts[1] is not None and counts[0] * FAR < counts[1]
 
 
 def micro_loop(step: Step) -> LoopNode | None:
