@@ -567,6 +567,8 @@ class Externals:
         if isinstance(result, Unknown) and row.kind == "query" and inputs and not inputs[0].name:
             result.name = site.text  # what --set takes
         _share_device(inputs, result)
+        if len(inputs) == 1 and inputs[0].pinned and (row.kind == "view" or row.name == "operator.getitem") and isinstance(result, TensorValue):
+            result.device, result.pinned = inputs[0].device, True  # a part of pinned memory, whatever its shape
         if not inputs and isinstance(result, TensorValue) and result.device is None and row.kind != "factory":
             _listed_device(args, result)
         autocast = self.flags.get("autocast")

@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from cgx.indexer.interpreter.interp import Interp
 
 Signal = str | None
+HANDLE = "torch.distributed.Work"
 MAX_UNROLL = 4096  # iterations of a known loop that are evaluated one by one
 MAX_WHILE = 512  # iterations of a while loop with a decided test
 MAX_JOB_UNROLL = 8  # iterations of a job loop that works on the device, evaluated one by one, over a literal
@@ -140,6 +141,10 @@ def any_of(items: list[Value], loop: LoopNode) -> Value:
         return any_tensor(items)
     if kinds == {tuple} and len({len(item) for item in items}) == 1:
         return tuple(any_of(list(column), loop) for column in zip(*items))
+    if all(isinstance(item, Opaque) and item.qname == getattr(first, "qname", "") for item in items):
+        alike = any_object(items)
+        if alike is not None:
+            return alike
     if tensor_tables(items):
         return DictValue({key: any_tensor([item.items[key] for item in items]) for key in first.items})
     result = first
@@ -148,6 +153,15 @@ def any_of(items: list[Value], loop: LoopNode) -> Value:
         if isinstance(result, Unknown):
             return result
     return result
+
+
+def any_object(items: list[Any]) -> Opaque | None:
+    """One of several optimizers stands for all, and so do their schedulers; handles are waited for together."""
+    first = items[0]
+    if first.qname == HANDLE:
+        events = [event for item in items for event in (item.attrs.get("events") or [item.attrs.get("event")]) if event is not None]
+        return Opaque(HANDLE, {"events": tuple(events)}, first.anchor)
+    return first if first.qname.startswith("torch.optim.") else None
 
 
 def tensor_tables(items: list[Any]) -> bool:
@@ -213,7 +227,7 @@ def _indexed(interp: Interp, node: Any, frame: Frame, loop: LoopNode, items: lis
     if not items:
         return None
     literal = isinstance(node.iter, ast.List | ast.Tuple) or len(items) == 1 or by_name(node.iter, items, frame)
-    named = all(isinstance(item, str) for item in items)  # what is done for one name is not what is done for another
+    named = all(isinstance(item, str) for item in items) and looks_up(node)  # what is done for one name is not what is done for another
     limit = MAX_NAMES if named else MAX_JOB_UNROLL if literal else FEW if len(items) <= FEW and (records(items) or loop.named) else 1
     outer_exit, frame.early_exit = frame.early_exit, False
     context = LoopContext(loop.expr, len(items), loop.bound or loop.anchor)
@@ -256,6 +270,14 @@ def _indexed(interp: Interp, node: Any, frame: Frame, loop: LoopNode, items: lis
         loop.early_exit |= frame.early_exit
         frame.early_exit = outer_exit or (frame.early_exit and bool(frame.returns))
     return _summary(interp, node, frame, loop, any_of(items, loop))
+
+
+def looks_up(node: Any) -> bool:
+    """The loop's body takes entries of tables by the names that it goes through."""
+    if not isinstance(node.target, ast.Name):
+        return False
+    parts = [part for statement in node.body for part in ast.walk(statement)]
+    return any(isinstance(part, ast.Subscript) and isinstance(part.slice, ast.Name) and part.slice.id == node.target.id and isinstance(part.ctx, ast.Load) for part in parts)
 
 
 def records(items: list[Value]) -> bool:

@@ -20,7 +20,7 @@ from cgx.indexer.interpreter.joins import join, join_shapes, same
 from cgx.indexer.interpreter.loops import exec_for, exec_while
 from cgx.indexer.interpreter.scopes import Frame, Site
 from cgx.indexer.interpreter.signals import BREAK, CONTINUE, RETURN, Raised
-from cgx.indexer.interpreter.trace import BranchNode
+from cgx.indexer.interpreter.trace import BranchNode, CallNode, LoopNode, ModuleCall, Node
 from cgx.indexer.interpreter.trail import Change
 from cgx.indexer.interpreter.values import (
     MAYBE,
@@ -140,6 +140,22 @@ def other_ranks(interp: Interp, node: ast.If, decided: tuple[ByRank, bool], take
         frame.rest = BranchNode(guard.anchor, guard.text, decided=True, ranks=guard.ranks)
 
 
+def leave_once(interp: Interp, side: BranchNode, condition: str) -> None:
+    """What ends the loop holds in one round of it: in this branch, and in those of the same condition before it."""
+    loop = next((one for one in reversed(interp.stack) if isinstance(one, LoopNode)), None)
+    if loop is None:
+        return
+    waiting: list[Node] = [side, *loop.children]
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, LoopNode | ModuleCall):
+            continue
+        if isinstance(node, BranchNode) and (node is side or node.text == condition or node.text.startswith(f"{condition} and ")):
+            node.once = str(loop.anchor)
+        elif not isinstance(node, CallNode):
+            waiting.extend(node.children)
+
+
 def undecided(interp: Interp, node: ast.If, test: Value, frame: Frame) -> Signal:
     """Both branches from the same state; what they leave behind is joined."""
     text = frame.code.text(node.test)
@@ -199,6 +215,7 @@ def undecided(interp: Interp, node: ast.If, test: Value, frame: Frame) -> Signal
         frame.early_exit = True
     elif leaves[0] == BREAK:
         frame.early_exit = True
+        leave_once(interp, sides[0 if leaves is outcomes[0] else 1], condition)
     if leaves[0] == CONTINUE or leaves[0] == BREAK:
         merge(interp, one_changes, two_changes, text, frame)
         interp.narrow(node.test, leaves is outcomes[1], frame)  # what the rest of the round may count on

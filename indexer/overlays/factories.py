@@ -34,7 +34,7 @@ def from_data(qname: str) -> Any:
         if isinstance(result, TensorValue):
             if result.device is None and isinstance(data, ListValue | tuple) and "device" not in kwargs:
                 result.device = "cpu"  # of a list, whatever is in it
-            if result.device == "cpu" and result.pinned is None:
+            if result.device == "cpu" and (pinned or result.pinned is None):
                 result.pinned = bool(pinned)
             factory_copy(interp, result, data, site, pinned=bool(pinned))
         return result

@@ -100,6 +100,9 @@ def param_groups(
     """The optimizer's groups as torch builds them, and the parameter tensors that are known."""
     listed = interp.iterate(params, site)
     items = listed if isinstance(listed, list) else [listed.element] if isinstance(listed, Sequence) else []
+    more = isinstance(params, ListValue) and bool(params.open)
+    if more and isinstance(params, ListValue) and any(isinstance(item, DictValue) for item in params.items):
+        items = params.items  # those that are known, beside others
     items = [item for item in items if not isinstance(item, Unknown)] if isinstance(params, Unknown) else items
     groups: list[DictValue] = [item for item in items if isinstance(item, DictValue)]
     if not groups:
@@ -111,7 +114,7 @@ def param_groups(
             if name not in group.items:
                 interp.trail.set_item(group.items, name, value)
         tensors += group_tensors(interp, group.items.get("params"), site)
-    return ListValue(list(groups)), tensors
+    return ListValue(list(groups), open=more and any("lr" in group.items or "kind" in group.items for group in groups[1:])), tensors
 
 
 def group_tensors(interp: Any, params: Value, site: Any) -> list[TensorValue]:
@@ -320,10 +323,17 @@ def state_dict(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Valu
     made = args[0].attrs.get("cgx.made") if isinstance(args[0], Opaque) else None
     if made is not None and args[0].attrs.get("cgx.stepped") and (held := kept(*made)):
         return DictValue({"state": DictValue(held), "param_groups": ListValue([], open=True)})
-    state = TensorValue(
-        device=args[0].attrs.get("cgx.device") if isinstance(args[0], Opaque) else None, name="optimizer state"
-    )
+    device = args[0].attrs.get("cgx.device") if isinstance(args[0], Opaque) else held_device(interp, args[0], site)
+    state = TensorValue(device=device, name="optimizer state")
     return DictValue({"state": DictValue({0: state}, open=True), "param_groups": ListValue([], open=True)})
+
+
+def held_device(interp: Any, owner: Value, site: Any) -> str | None:
+    """Where the parameters of a user's optimizer lie: so do its moments."""
+    groups = owner.attrs.get("param_groups") if isinstance(owner, Instance) else None
+    known = [group for group in groups.items if isinstance(group, DictValue)] if isinstance(groups, ListValue) else []
+    tensors = [tensor for group in known for tensor in group_tensors(interp, group.items.get("params"), site)]
+    return next((tensor.device for tensor in tensors if tensor.device), None)
 
 
 def add_param_group(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:

@@ -286,3 +286,110 @@ x, n = held
 Net()(x)
 """})
     assert not [one for one in trace.unknowns if one.reason == "error"]
+
+
+def test_what_ends_the_loop_is_done_once(tmp_path: Path) -> None:
+    found = rows(tmp_path, """
+model = Net().cuda()
+optimizer = torch.optim.SGD(model.parameters(), 0.1)
+while True:
+    x = torch.randn(8, 4).cuda()
+    last = x.sum().item() > 3
+    if last:
+        torch.save(model.state_dict(), "last.pt")
+    if last:
+        break
+""" + STEP)
+    assert [(row["kind"], row["repeat"]) for row in found["phases"] if row["name"] == "checkpoint"] == [("one-off", 1)]
+    assert [row["frequency"]["per"] for row in found["host_device"]["copies"] if row["what"] == "model.state_dict()"] == ["job"]
+
+
+def test_a_part_of_pinned_memory_of_unknown_shape_is_pinned(tmp_path: Path) -> None:
+    found = rows(tmp_path, """
+n = len(open("sizes").read())
+def batches():
+    while True:
+        table = []
+        for _ in range(4):
+            row = []
+            while len(row) < 5:
+                row.extend([1] * n)
+            table.append(row[:5])
+        held = torch.tensor(table, dtype=torch.float, pin_memory=True)
+        yield held[:, :-1].to(device="cuda", non_blocking=True)
+stream = batches()
+model = Net().cuda()
+optimizer = torch.optim.SGD(model.parameters(), 0.1)
+for step in range(7):
+    x = next(stream)
+""" + STEP)
+    assert [(row["source"], row["blocks_host"]) for row in found["host_device"]["copies"] if row["frequency"]["per"] == "step"] == [("pinned", False)]
+
+
+def test_optimizers_in_a_table_step_each(tmp_path: Path) -> None:
+    found = rows(tmp_path, """
+import torch.distributed as dist
+dist.init_process_group("nccl")
+names = [str(i) for i in range(20)]
+held = nn.ParameterDict({name: nn.Parameter(torch.randn(3)) for name in names}).to("cuda")
+optimizers = {name: torch.optim.Adam([held[name]], fused=True) for name in names}
+def evaluate():
+    with torch.no_grad():
+        for _ in range(2):
+            held["1"].sum().item()
+for step in range(7):
+    x = torch.randn(3).cuda()
+    sum((held[name] * x).sum() for name in names).backward()
+    works = [dist.all_reduce(p.grad, async_op=True) for p in held.values()]
+    for work in works:
+        work.wait()
+    for optimizer in optimizers.values():
+        optimizer.step()
+    if step % 5 == 0:
+        evaluate()
+    both = torch.stack([x, x])
+""", "torchrun --nproc_per_node 2 main.py")
+    kept = {row["name"]: (row["kind"], row["repeat"]) for row in found["phases"]}
+    assert kept["optimizer"] == ("repeated", 20) and kept["evaluation"] == ("periodic", 2)
+    assert [row["waited_at"] for row in found["device_device"]] == ["main.py:<module>:24"]
+    assert [row["hop"] for row in found["data_path"]] == ["copy"]
+
+
+def test_an_optimizer_of_the_job_s_own_with_groups_that_are_known_in_part(tmp_path: Path) -> None:
+    found = rows(tmp_path, """
+import json, torch.distributed as dist
+dist.init_process_group("nccl")
+class Deep(nn.Module):
+    def __init__(self, n):
+        super().__init__()
+        self.layers = nn.ModuleList([nn.Linear(4, 4) for _ in range(n)])
+    def forward(self, x):
+        for layer in self.layers:
+            x = layer(x)
+        return x
+class Own(torch.optim.Optimizer):
+    def __init__(self, groups):
+        super().__init__(groups, defaults={})
+    def step(self):
+        for group in self.param_groups:
+            for p in group["params"]:
+                if group["kind"] == "sharded":
+                    dist.reduce_scatter_tensor(p.grad[:1], p.grad)
+                else:
+                    dist.all_reduce(p.grad)
+model = Deep(json.load(open("model.json"))["n"]).cuda()
+plain = list(model.layers.parameters())
+groups = [dict(kind="whole", params=plain, lr=0.1)]
+for shape in sorted({p.shape for p in plain}):
+    groups.append(dict(kind="sharded", params=[p for p in plain if p.shape == shape], lr=0.2))
+own = Own(groups)
+for group in own.param_groups:
+    group["first"] = group["lr"]
+for step in range(7):
+    model(torch.randn(8, 4).cuda()).sum().backward()
+    own.step()
+torch.save(own.state_dict(), "own.pt")
+""", "torchrun --nproc_per_node 2 main.py")
+    assert sorted({row["collective"] for row in found["device_device"]}) == ["all_reduce", "reduce_scatter"]
+    assert [row["what"] for row in found["host_device"]["copies"] if row["direction"] == "D2H"] == ["own.state_dict()"]
+    assert not [row for row in found["unresolved"] if row["reason"] == "error"]

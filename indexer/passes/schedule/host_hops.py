@@ -16,7 +16,7 @@ HOPS: dict[str, tuple[str, ...]] = {
     "collate": ("stack", "cat", "pad_sequence", "concatenate"),
 }
 BY_NAME = {name: hop for hop, names in HOPS.items() for name in names}
-LATE = ("backward", "optimizer")  # parts of the step in which no batch is made
+LATE = ("backward", "optimizer", "logging")  # parts of the step in which no batch is made
 SOURCES = frozenset({"read", "pin"})
 
 
@@ -28,6 +28,12 @@ def hop_of(spot: Spot) -> str | None:
     hop = BY_NAME.get(node.qname.rpartition(".")[2])
     outputs = [one for one in node.outputs if isinstance(one, TensorValue)]
     return hop if hop and all(one.device in ("cpu", None) for one in outputs) else None
+
+
+def on_host(spot: Spot) -> bool:
+    """What it makes surely lies there."""
+    node = spot.node
+    return isinstance(node, OpNode) and all(one.device == "cpu" for one in node.outputs if isinstance(one, TensorValue))
 
 
 def data_functions(run: Run) -> list[Node]:
@@ -50,11 +56,15 @@ def data_functions(run: Run) -> list[Node]:
 def host_hops(run: Run) -> list[tuple[Spot, str, str]]:
     """(place, hop, qualified name of the op)."""
     holders = {id(one) for one in data_functions(run)}
-    late = run.step.kind == "training" and bool(run.step.optimizers)
+    training = run.step.kind == "training"
+    learning = {id(node) for spot in run.step.backwards for node in spot.path}  # frames that train: not all in them is data
     found = []
     for spot in run.spots:
         hop = hop_of(spot)
-        if hop and any(id(one) in holders for one in spot.path) and not (late and run.phases.by_place(spot) in LATE):
+        if not hop or (training and (run.step.optimizers or run.step.backwards) and run.phases.by_place(spot) in LATE):
+            continue
+        inner = [one for one in spot.path if id(one) in holders]
+        if inner and (on_host(spot) or not all(id(one) in learning for one in inner)):
             assert isinstance(spot.node, OpNode)
             found.append((spot, hop, spot.node.qname))
     return found

@@ -208,7 +208,9 @@ def oftenest(run: Run, lead: list[Spot]) -> list[Spot]:
 
 def in_the_step(run: Run, lead: list[Spot]) -> Spot:
     """The first that each step does, beside what is looked at once an epoch."""
-    return next((spot for spot in lead if run.step.loop is not None and (spot.holds(run.step.loop) or fetched_by(run, spot))), lead[0])
+    within = [spot for spot in lead if run.step.loop is not None and (spot.holds(run.step.loop) or fetched_by(run, spot))]
+    batches = [spot for spot in within if not (isinstance(spot.node, Event) and spot.node.data.get("factory"))]  # no number that is made there
+    return (batches or within or lead)[0]
 
 
 def fetched_by(run: Run, spot: Spot) -> bool:

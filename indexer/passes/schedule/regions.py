@@ -13,6 +13,8 @@ from cgx.indexer.passes.schedule.step import Step, is_model
 from cgx.indexer.passes.schedule.tree import Spot, events
 
 EVALUATION_WORDS = re.compile(r"eval|valid|test|infer|sample|generate|visuali|predict", re.IGNORECASE)
+EVALUATES = re.compile(r"(eval|evaluate|evaluation|validate|validation|test)(_\w+)?$", re.IGNORECASE)
+NO_GRADIENTS = ("torch.no_grad", "torch.inference_mode")
 REGIONS = (CallNode, BranchNode, LoopNode, ScopeNode)
 REPORTED = ("log", "sync", "collective", "data", "copy")
 
@@ -24,6 +26,8 @@ class Regions:
         self.step = step
         training = [*step.backwards, *step.optimizers]
         evals = [spot for spot in found if self.evaluates(spot)] if step.kind == "training" else []
+        if step.kind == "training" and not step.forwards:  # no module is seen to run
+            evals += [spot for spot in found if evaluates_by_name(spot)]
         saves = [spot for spot in events(found, "checkpoint") if spot.node.data.get("action") == "save"]  # type: ignore[attr-defined]
         saves = [spot for spot in saves if not self.prepares(found, spot)]
         self.saves = {id(spot.node) for spot in saves}
@@ -154,6 +158,15 @@ class Regions:
 def is_condition(node: Node) -> bool:
     """A branch that is taken on some rounds, whatever the rank."""
     return isinstance(node, BranchNode) and node.ranks is None
+
+
+def evaluates_by_name(spot: Spot) -> bool:
+    """Something on the device or of the data, without gradients, in a function that is called an evaluation."""
+    node = spot.node
+    if not isinstance(node, Event) or node.kind not in ("sync", "copy", "fetch"):
+        return False
+    named = any(isinstance(one, CallNode) and EVALUATES.match(one.symbol.rpartition(".")[2]) for one in spot.path)
+    return named and any(isinstance(one, ScopeNode) and one.qname in NO_GRADIENTS for one in spot.path)
 
 
 def named_evaluation(root: Node) -> bool:
