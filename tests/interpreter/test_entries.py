@@ -195,3 +195,61 @@ if layers > 3:
     print(layers)
 """
     assert {unknown.reason for unknown in job(tmp_path, {"main.py": source}).unknowns} == {"missing-file"}
+
+
+CALLBACKS = NET + """
+class Trainer:
+    def __init__(self):
+        self.model, self.callbacks, self.steps = Net().cuda(), [], 0
+        self.optimizer = torch.optim.SGD(self.model.parameters(), 0.1)
+    def told(self):
+        for callback in self.callbacks:
+            callback(self)
+    def run(self):
+        for x in torch.utils.data.DataLoader(torch.randn(1000, 4)):
+            self.loss = self.model(x.cuda()).sum()
+            self.loss.backward()
+            self.optimizer.step()
+            self.told()
+            self.steps += 1
+def score(model):
+    table = torch.tensor([[100, 10, 1]]).cuda()
+    with torch.no_grad():
+        return [model(x.cuda()).cpu() for x in torch.utils.data.DataLoader(torch.randn(80, 4))], table
+def report(trainer):
+    if trainer.steps % 10 == 0:
+        print(trainer.loss.item())
+    if trainer.steps % 50 == 0:
+        score(trainer.model)
+trainer = Trainer()
+trainer.callbacks.append(report)
+trainer.run()
+"""
+
+
+def line_of(text: str, source: str) -> str:
+    return str(next(number for number, line in enumerate(source.splitlines(), 1) if text in line))
+
+
+def test_what_a_callback_does_stands_in_the_callback(tmp_path: Path) -> None:
+    rows = entries(tmp_path, CALLBACKS)
+    at = {one["name"]: one["code_anchor"].rpartition(":")[2] for one in rows["phases"]}
+    assert at["logging"] == line_of("% 10", CALLBACKS) and at["evaluation"] == line_of("        score(", CALLBACKS)
+    assert [one["unit"] for one in rows["loops"]] == ["step", "evaluation batch"]  # one callback is no loop of the job
+
+
+def test_a_table_of_numbers_is_no_data(tmp_path: Path) -> None:
+    hops = [one["code_anchor"].rpartition(":")[2] for one in entries(tmp_path, CALLBACKS)["data_path"] if one["hop"] == "copy"]
+    assert line_of("table =", CALLBACKS) not in hops and len(hops) == 2
+
+
+def test_what_all_ranks_read_is_logging_of_all(tmp_path: Path) -> None:
+    source = "import torch.distributed as dist\ndist.init_process_group('nccl')\n" + LOOP + "    value = loss.item()\n    if dist.get_rank() == 0:\n        print(value)\n"
+    rows = record(job(tmp_path, {"main.py": source}, line="torchrun --nproc-per-node 2 main.py"))
+    assert [one["ranks"] for one in rows["phases"] if one["name"] == "logging"] == ["all"]
+
+
+def test_conditions_are_said_without_pairs_of_not(tmp_path: Path) -> None:
+    source = LOOP.replace("model = Net()", "import os\ndef pick():\n    if not os.environ.get('A'):\n        return None\n    return 3\nmodel = Net()")
+    source += "    if not (not (len(os.listdir('/data')) > step)):\n        loss.item()\n"
+    assert not any("not (not" in str(one["frequency"]) or "not not" in str(one["frequency"]) for one in entries(tmp_path, source)["host_device"]["syncs"])

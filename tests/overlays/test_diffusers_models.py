@@ -71,7 +71,7 @@ def test_a_pipeline_of_the_source(tmp_path: Path) -> None:
     assert ("H2D", "self.encoder", "prefill") in moves and ("D2H", "self.encoder", "prefill") in moves
     assert ("H2D", "AutoencoderKL.from_pretrained('some/vae')", "startup") in moves
     assert [(kind, phase) for kind, phase in brief(found.rows["host_device"]["syncs"], "kind", "phase") if kind == "cpu"] == [("cpu", "respond")]
-    assert [row["value"] for row in found.rows["compute"]["forward"]] == ["Embedding.forward", "Net.forward", "Net.forward", "AutoencoderKL.forward"]
+    assert [row["value"] for row in found.rows["compute"]["forward"]] == ["Embedding.forward", "Net.forward", "Net.forward", "AutoencoderKL.decode"]
 
 
 def test_what_a_checkpoint_says_is_not_taken_from_the_defaults(tmp_path: Path) -> None:

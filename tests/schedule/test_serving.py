@@ -26,7 +26,7 @@ def test_rounds_that_build_on_each_other_are_denoising_steps(tmp_path: Path) -> 
     found = served(tmp_path, SAMPLER + 'x = loop(net.guided, torch.randn(2, 4, device="cuda"), "cuda")\nimage = net.decode(x).cpu()\n')
     assert brief(found.rows["loops"], "unit", "count", "inside") == [("denoising step", 30, "sample")]
     assert brief(found.rows["phases"], "name", "repeat") == [("startup", 1), ("sample", 30), ("decode", 1), ("respond", 1)]
-    assert brief(found.rows["compute"]["forward"], "value", "phase") == [("Net.forward", "sample"), ("Net.forward", "decode")]
+    assert brief(found.rows["compute"]["forward"], "value", "phase") == [("Net.forward", "sample"), ("Net.decode", "decode")]
     copies = found.rows["host_device"]["copies"]
     assert brief(copies, "direction", "phase") == [("H2D", "sample"), ("D2H", "respond"), ("H2D", "startup")]
     assert copies[0]["frequency"]["per"] == "denoising step"

@@ -81,7 +81,7 @@ def forward_rows(run: Run) -> Rows:
             continue
         method = run.model_method(spot)
         own = method is None or method.symbol.rpartition(".")[0] in {getattr(cls, "qname", "") for cls in node.module.cls.mro}
-        name = f"{node.module.cls.name}.forward" if own or method is None else ".".join(method.symbol.split(".")[-2:])
+        name = f"{node.module.cls.name}.{node.method}" if own or method is None else ".".join(method.symbol.split(".")[-2:])
         row: dict[str, Any] = {"value": name, "phase": phase, "call": (node if method is None else method).text or None}
         row["code_anchor"] = str(run.forward_site(spot))
         rows.append({key: value for key, value in row.items() if value is not None})
@@ -154,7 +154,7 @@ def kernel_rows(run: Run) -> Rows:
     rows: Rows = []
     for spot in run.spots:
         node = spot.node
-        if isinstance(node, OpNode) and node.opaque and not CLASS.search(node.qname) and run.phases.in_step(spot) and run.phases.of(spot) != "evaluation":
+        if isinstance(node, OpNode) and node.opaque and not node.qname.startswith("torch.") and not CLASS.search(node.qname) and run.phases.in_step(spot) and run.phases.of(spot) != "evaluation":
             rows.append({"value": node.qname, "module": spot.modules[-1] if spot.modules else None, "code_anchor": str(spot.anchor)})
     return rows
 

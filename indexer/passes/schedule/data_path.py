@@ -6,6 +6,7 @@ import re
 from typing import Any
 
 from cgx.indexer.interpreter.trace import LoopNode
+from cgx.indexer.interpreter.values import TensorValue, Value
 from cgx.indexer.passes.schedule.frequency import repeat_in_step
 from cgx.indexer.passes.schedule.host_hops import host_hops
 from cgx.indexer.passes.schedule.merge import merged
@@ -14,6 +15,7 @@ from cgx.indexer.passes.schedule.stepped import HostCall
 from cgx.indexer.passes.schedule.tree import Spot, heads
 
 MADE = re.compile(r"(torch|th)\.(zeros|ones|empty|full|eye|arange|linspace|rand\w*|[Tt]ensor)\w*\(")
+METHOD = re.compile(r"\.(to|cuda|copy_|cpu|xpu)\(")
 FIELDS = ("hop", "by", "workers", "asynchronous", "blocks_step")
 
 
@@ -30,6 +32,8 @@ def data_path_rows(run: Run, hosted: list[HostCall]) -> list[dict[str, Any]]:
         if data_of(spot).get("hop"):
             rows.append((rank(run, spot), spot.order, own_row(run, spot, data_of(spot))))
     for spot, hop, by in host_hops(run):
+        if rank(run, spot) and not run.own(spot):
+            continue
         rows.append((rank(run, spot), spot.order, own_row(run, spot, {"hop": hop, "by": by})))
     for spot in run.events("copy"):
         data = data_of(spot)
@@ -68,7 +72,14 @@ def is_batch(run: Run, spot: Spot) -> bool:
         return False
     if run.step.kind == "training" and run.phases.of(spot) == "startup" and MADE.match(str(data_of(spot).get("what"))):
         return False  # a buffer, made before the first step
+    if rank(run, spot) and (not run.own(spot) or constant(data_of(spot).get("tensor"))):
+        return False  # weights that a library puts aside, tables of a metric
     return run.phases.of(spot) in ("data", "evaluation", "startup", "prefill", "decode", "sample") and not spot.in_module
+
+
+def constant(tensor: Value) -> bool:
+    """A parameter, or numbers that stand in the source: no data."""
+    return isinstance(tensor, TensorValue) and (tensor.parameter or tensor.const is not None)
 
 
 def loader_rows(run: Run, spot: Spot) -> list[tuple[int, int, dict[str, Any]]]:
@@ -103,9 +114,15 @@ def own_row(run: Run, spot: Spot, data: dict[str, Any]) -> dict[str, Any]:
     return row
 
 
+def copier(text: str) -> str:
+    """The method that copies, by its qualified name; of a call of another kind, its own name."""
+    found = METHOD.search(text)
+    return f"torch.Tensor.{found[1]}" if found else text.partition("(")[0] or "copy"
+
+
 def copy_row(run: Run, spot: Spot, data: dict[str, Any]) -> dict[str, Any]:
     waits = data.get("blocks_host")
-    row: dict[str, Any] = {"hop": "copy", "by": "torch.Tensor.to" if ".to(" in spot.node.text else spot.node.text.partition("(")[0] or "copy", "workers": 0}
+    row: dict[str, Any] = {"hop": "copy", "by": data.get("by") or copier(spot.node.text), "workers": 0}
     if waits is not None:
         row["asynchronous"] = not waits
         row["blocks_step"] = bool(waits) and run.phases.in_step(spot)

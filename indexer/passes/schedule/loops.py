@@ -24,7 +24,10 @@ def loop_rows(run: Run) -> list[dict[str, Any]]:
 
 def worth_it(run: Run, spot: Spot) -> bool:
     """Units, and loops that hold a model call or a backward."""
-    return run.step.unit(spot.node) is not None or id(spot.node) in run.busy
+    if run.step.unit(spot.node) is not None:
+        return True
+    once = isinstance(spot.node, LoopNode) and loop_count(spot.node) == 1 and spot.node.over in ("list", "container") and spot.node.target != MICROBATCH
+    return id(spot.node) in run.busy and not once
 
 
 def row(run: Run, spot: Spot, loop: LoopNode) -> dict[str, Any]:
@@ -32,10 +35,17 @@ def row(run: Run, spot: Spot, loop: LoopNode) -> dict[str, Any]:
         "unit": unit_name(run, spot, loop),
         "count": (loop_count if run.step.unit(loop) else sure_count)(loop) if not loop.iterations else len(loop.iterations),
         "expr": loop.expr,
-        "inside": None if run.step.unit(loop) in OUTER or loop.target == MICROBATCH else "optimizer" if loop.over == SEARCH else run.phases.of(spot),
+        "inside": None if run.step.unit(loop) in OUTER or loop.target == MICROBATCH else "optimizer" if loop.over == SEARCH else held_phase(run, spot, loop),
         "code_anchor": str(loop.anchor),
     }
     return {key: value for key, value in found.items() if value is not None or key == "count"}
+
+
+def held_phase(run: Run, spot: Spot, loop: LoopNode) -> str:
+    """The phase of the model's call that the loop holds, where it holds one."""
+    calls = (one for one in run.spots if isinstance(one.node, ModuleCall) and one.holds(loop))
+    first = next(calls, None)
+    return run.phases.of(spot if first is None else first)
 
 
 def unit_name(run: Run, spot: Spot, loop: LoopNode) -> str:
@@ -47,7 +57,7 @@ def unit_name(run: Run, spot: Spot, loop: LoopNode) -> str:
         return MICROBATCH
     if loop.over == SEARCH:
         return "closure"
-    phase = run.phases.of(spot)
+    phase = held_phase(run, spot, loop)
     direct = any(
         isinstance(other.node, ModuleCall) and other.outer_loops() and other.outer_loops()[-1] is loop for other in run.spots if other.holds(loop)
     )

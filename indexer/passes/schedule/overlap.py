@@ -9,6 +9,7 @@ from cgx.indexer.interpreter.values import Opaque
 from cgx.indexer.passes.schedule.collectives import overlaps
 from cgx.indexer.passes.schedule.data_path import fetches, loop_after
 from cgx.indexer.passes.schedule.merge import merged
+from cgx.indexer.passes.schedule.phase_rows import least_repeated
 from cgx.indexer.passes.schedule.situation import Run, data_of
 from cgx.indexer.passes.schedule.tree import Spot
 from cgx.indexer.passes.schedule.wrapped_collectives import SHARDED, backward_places, owned, resharded, roots, unit_data
@@ -76,7 +77,7 @@ def wrappers(run: Run) -> list[tuple[int, dict[str, Any]]]:
     owns, outermost = owned(run), roots(run)
     if run.trace.world_size == 1 or not places:
         return rows
-    backward = places[0][0]
+    backward = least_repeated(run, [spot for spot, _ in places])
     for spot in run.events("wrap"):
         data = data_of(spot)
         if data.get("wrapper") == "DistributedDataParallel":

@@ -185,6 +185,8 @@ class Phases:
         node = spot.node
         if not isinstance(node, Event) or node.kind != "copy" or node.data.get("direction") != "H2D" or not spot.in_module:
             return False
+        if spot.order > self.forward_start:
+            return False  # a loss is a module too
         return not any(isinstance(one, ModuleCall) and is_model(one.module) for one in spot.path)
 
     def beside_model(self, spot: Spot, node: Event) -> bool:

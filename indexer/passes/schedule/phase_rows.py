@@ -246,6 +246,8 @@ def ranks_of_phase(run: Run, name: str, spot: Spot, found: list[Spot]) -> str:
             return "all"
     if name in ("startup", "teardown") and any(run.place(one)["ranks"] == "all" for one in found):
         return "all"
+    if name == "logging" and any(isinstance(one.node, Event) and one.node.data.get("reads") and run.place(one)["ranks"] == "all" for one in found):
+        return "all"
     return str(run.place(spot)["ranks"])
 
 
@@ -286,6 +288,9 @@ def anchor_of(run: Run, name: str, spot: Spot) -> Anchor:
         return run.forward_site(spot)
     if name == "evaluation":
         root = run.regions.root(spot, run.regions.evaluation)
+        hook = periodic_hook(run, spot)
+        if hook is not None and hook[1] is not None:
+            return hook[1]
         return call_in_frame(run, spot, root) if root is not None else spot.anchor
     if name == "checkpoint":
         return spot.anchor
@@ -295,7 +300,8 @@ def anchor_of(run: Run, name: str, spot: Spot) -> Anchor:
     if name in ("optimizer", "backward"):
         return climbed(spot)
     if name == "logging":
-        return period_in_frame(run, spot) or call_in_frame(run, spot, None)
+        hook = periodic_hook(run, spot)
+        return hook[0] if hook is not None else period_in_frame(run, spot) or call_in_frame(run, spot, None)
     if name in ("teardown", "respond"):
         return call_in_frame(run, spot, None)
     return spot.anchor
@@ -314,6 +320,26 @@ def call_in_frame(run: Run, spot: Spot, root: Node | None) -> Anchor:
     symbols = frame_symbols(run)
     shared = [site for site in [*spot.call_sites(), spot.anchor] if site.symbol in symbols]
     return shared[-1] if shared else spot.anchor
+
+
+def periodic_hook(run: Run, spot: Spot) -> tuple[Anchor, Anchor | None] | None:
+    """The condition by which one of the job's callbacks acts in some steps, and what it then calls.
+
+    Callbacks are called in a loop over them: their own code says what is done, the line that calls them all does not.
+    """
+    entry = run.step.entry_node if run.step.entry_node is not None else run.step.loop
+    called = looped = False
+    path = [*spot.below(entry), spot.node] if entry is not None else []
+    for place, node in enumerate(path):
+        called |= isinstance(node, CallNode)
+        looped |= called and isinstance(node, LoopNode) and run.step.unit(node) is None
+        if looped and isinstance(node, BranchNode) and node.period is not None:
+            if run.tree is not None and not run.tree.exists(node.anchor.path):
+                return None
+            acts = (one for one in path[place + 1 :] if isinstance(one, CallNode | LoopNode | ModuleCall))
+            first = next(acts, None)
+            return node.anchor, None if first is None else (first.called_from if isinstance(first, ModuleCall) else None) or first.anchor
+    return None
 
 
 def period_in_frame(run: Run, spot: Spot) -> Anchor | None:

@@ -7,6 +7,7 @@ saves. A checkpoint region is the outermost function or branch that saves and do
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 from cgx.indexer.interpreter.trace import BranchNode, CallNode, Event, LoopNode, ModuleCall, Node, ScopeNode
 from cgx.indexer.passes.schedule.step import Step, is_model
@@ -104,7 +105,7 @@ class Regions:
         barred = {id(node) for spot in against for node in spot.path} | {id(spot.node) for spot in against}
         found: list[Node] = []
         for spot in wanted:
-            for node in spot.path:
+            for node in spot.path[own_rounds(spot.path, barred) :]:
                 if isinstance(node, REGIONS) and id(node) not in barred:
                     if not any(node is one for one in found):
                         found.append(node)
@@ -167,6 +168,16 @@ def evaluates_by_name(spot: Spot) -> bool:
         return False
     named = any(isinstance(one, CallNode) and EVALUATES.match(one.symbol.rpartition(".")[2]) for one in spot.path)
     return named and any(isinstance(one, ScopeNode) and one.qname in NO_GRADIENTS for one in spot.path)
+
+
+def own_rounds(path: Sequence[Node], barred: set[int]) -> int:
+    """Where on the way the condition of one callback stands, that acts in some rounds: its loop is not its own."""
+    looped = False
+    for place, node in enumerate(path):
+        looped |= isinstance(node, LoopNode) and node.over in ("list", "container") and id(node) not in barred
+        if looped and isinstance(node, BranchNode) and node.period is not None:
+            return place
+    return 0
 
 
 def named_evaluation(root: Node) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -51,6 +52,10 @@ class Run:
         """Events outside loader workers, without the last words of a branch that ends the job."""
         return [spot for spot in events(self.spots, kind, key) if not spot.in_worker and not last_words(spot)]
 
+    def own(self, spot: Spot) -> bool:
+        """In the job's own source, not in a library's that is given."""
+        return self.tree is None or bool(self.tree.exists(spot.anchor.path))
+
     def place(self, spot: Spot) -> dict[str, Any]:
         """Fields that every placed row has, plus ``_sites``: call sites, outermost first."""
         phase = self.phases.of(spot)
@@ -90,10 +95,30 @@ class Run:
         return method.anchor if method is not None else (node.called_from if isinstance(node, ModuleCall) else None) or node.anchor
 
     def guard(self, text: str) -> str:
+        text = plainly(text)
         return text if len(text) <= 200 else text[:197] + "..."
 
     def sites(self, spot: Spot) -> list[Anchor]:
         return spot.call_sites()
+
+
+def plainly(text: str) -> str:
+    """A condition without pairs of ``not (not (...))`` that early returns pile up."""
+    if "not (not (" not in text:
+        return text
+    try:
+        return ast.unparse(Plainly().visit(ast.parse(text, mode="eval")))
+    except SyntaxError:
+        return text
+
+
+class Plainly(ast.NodeTransformer):
+    def visit_UnaryOp(self, node: ast.UnaryOp) -> ast.AST:
+        inner = self.visit(node.operand)
+        if isinstance(node.op, ast.Not) and isinstance(inner, ast.UnaryOp) and isinstance(inner.op, ast.Not):
+            operand: ast.AST = inner.operand
+            return operand
+        return ast.UnaryOp(node.op, inner)
 
 
 def drives(spot: Spot) -> bool:
