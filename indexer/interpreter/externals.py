@@ -48,7 +48,7 @@ from cgx.indexer.interpreter.values import (
 )
 from cgx.indexer.ops import attributes as tensor_attributes
 from cgx.indexer.ops import registry
-from cgx.indexer.ops.names import TORCH_VERSION, torch_name
+from cgx.indexer.ops.names import CONSTANTS, TORCH_VERSION, torch_name
 from cgx.indexer.ops.rows import Defaults
 
 Args = list[Value]
@@ -81,7 +81,7 @@ class Externals:
         self._handlers: dict[str, list[Any]] = {}
         self._bases: dict[str, tuple[str, ...]] = {}
         self._values: dict[str, Any] = {}
-        self._constants: dict[str, Value] = {}
+        self._constants: dict[str, Value] = dict(CONSTANTS)
         self._tops: set[str] = set()
         self._families: dict[str, list[Any]] = {}  # package -> handlers that tell by the name itself
         self._packages: set[str] = set()  # whose tables win over their source

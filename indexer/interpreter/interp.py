@@ -278,8 +278,9 @@ class Interp(Recorder, Recovery, Externals, Conversion, Guards, ModuleCalls, Giv
     def unpacked(self, value: Value, target: ast.Tuple | ast.List, site: Site) -> list[Value] | None:
         found: Any
         if isinstance(value, TensorValue):
-            count = len(target.elts)
-            found = [self.row_of(value) for _ in range(count)] if value.const is None else self.iterate(value, site)
+            found = self.iterate(value, site)
+            if not isinstance(found, list) or len(found) != len(target.elts):
+                found = [self.row_of(value) for _ in target.elts]
         else:
             found = self.iterate(value, site)
         star = next((i for i, e in enumerate(target.elts) if isinstance(e, ast.Starred)), None)

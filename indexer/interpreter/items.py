@@ -310,6 +310,11 @@ def _maybe_open(interp: Interp, items: list[Value], is_open: bool, site: Site) -
 
 
 def _rows(interp: Interp, tensor: TensorValue, site: Site) -> list[Value] | Sequence:
+    """The rows, which torch's iterator makes by one unbind."""
+    if interp.in_model and tensor.library == "torch" and tensor.shape != ():
+        made = interp.op("torch.Tensor.unbind", [tensor], {}, site)
+        if isinstance(made, tuple) and len(made) <= MAX_ROWS:
+            return list(made)
     if isinstance(tensor.const, tuple):
         return [TensorValue((), tensor.dtype, tensor.device, const=item, library=tensor.library) if not isinstance(item, tuple) else interp.row_of(tensor) for item in tensor.const]
     row = interp.row_of(tensor)

@@ -394,11 +394,11 @@ def _fill(interp: Interp, owner: ModuleInstance, source: Value, site: Site, tabl
     into = getattr(owner, table)
     items = interp.iterate(source, site)
     if isinstance(items, list):
-        for name, item in zip(_names(len(items), len(into)), items):
-            if table == "parameters" and not isinstance(item, TensorValue):
+        for name, item in zip(_names(len(items), len(_held(owner))), items):
+            if table == "parameters" and not isinstance(item, TensorValue | ModuleInstance):
                 interp.trail.set_item(owner.attrs, name, item)
                 continue
-            interp.trail.set_item(into, name, item)
+            interp.trail.set_item(_into(owner, item), name, item)
     elif isinstance(items, Sequence) and isinstance(items.element, ModuleInstance | TensorValue):
         interp.trail.set_item(into, "*", items.element)
         interp.trail.set_item(owner.attrs, "__cgx_length__", items.length)
@@ -432,6 +432,25 @@ def _table(owner: ModuleInstance) -> str:
     return "parameters" if owner.cls.derives(PARAMETER_LIST) or owner.cls.derives(PARAMETER_DICT) else "children"
 
 
+def _into(owner: ModuleInstance, item: Value) -> dict[str, Value]:
+    """Where torch registers a member: a list of parameters may hold further lists, which are modules."""
+    return owner.children if isinstance(item, ModuleInstance) else _table_of(owner)
+
+
+def _table_of(owner: ModuleInstance) -> dict[str, Value]:
+    found: dict[str, Value] = getattr(owner, _table(owner))
+    return found
+
+
+def _held(owner: ModuleInstance) -> dict[str, Value]:
+    """The members by name, in their order."""
+    table = _table_of(owner)
+    if table is owner.children or not owner.children:
+        return table
+    both = {**table, **owner.children}
+    return dict(sorted(both.items(), key=lambda pair: int(pair[0]) if pair[0].isdigit() else 0))
+
+
 def _dict_init(interp: Interp, site: Site, args: Args, kwargs: Kwargs) -> Value:
     source = args[1] if len(args) > 1 else kwargs.get("modules", kwargs.get("parameters"))
     if source is not None:
@@ -448,17 +467,17 @@ def _dict_update(interp: Interp, site: Site, args: Args, kwargs: Kwargs) -> Valu
     if found is None or (isinstance(args[1], DictValue) and args[1].open):
         interp.trail.set(owner, "open", True)
     for key, value in (found or {}).items():
-        interp.trail.set_item(getattr(owner, _table(owner)), key, value)
+        interp.trail.set_item(_into(owner, value), key, value)
     return None
 
 
 def _members(owner: ModuleInstance) -> list[Value]:
-    return list(getattr(owner, _table(owner)).values())
+    return list(_held(owner).values())
 
 
 def _container_iter(interp: Interp, site: Site, args: Args, kwargs: Kwargs) -> Value:
     owner = interp.materialise(args[0])
-    table = getattr(owner, _table(owner))
+    table = _held(owner)
     if "*" in table:
         return Sequence(table["*"], owner.attrs.get("__cgx_length__"), "container", site.anchor)
     return ListValue(list(table.values()), owner.open)
@@ -470,12 +489,12 @@ def _container_len(interp: Interp, site: Site, args: Args, kwargs: Kwargs) -> Va
         return owner.attrs.get("__cgx_length__")
     if owner.open:
         return interp.unknown(site.text, "data", site, "int")
-    return len(getattr(owner, _table(owner)))
+    return len(_held(owner))
 
 
 def _container_getitem(interp: Interp, site: Site, args: Args, kwargs: Kwargs) -> Value:
     owner, key = interp.materialise(args[0]), args[1]
-    table = getattr(owner, _table(owner))
+    table = _held(owner)
     if isinstance(key, str):
         if key in table:
             return interp.pick(table[key])
@@ -499,12 +518,12 @@ def _container_getitem(interp: Interp, site: Site, args: Args, kwargs: Kwargs) -
 
 def _container_setitem(interp: Interp, site: Site, args: Args, kwargs: Kwargs) -> Value:
     owner, key, value = interp.materialise(args[0]), args[1], args[2]
-    table = getattr(owner, _table(owner))
+    table = _into(owner, value)
     if isinstance(key, str):
         interp.trail.set_item(table, key, value)
         interp.trail.set_item(owner.origins, key, site.anchor)
     elif isinstance(key, int):
-        names = list(table)
+        names = list(_held(owner))
         if -len(names) <= key < len(names):
             interp.trail.set_item(table, names[key], value)
     else:
@@ -533,12 +552,12 @@ def _container_delitem(interp: Interp, site: Site, args: Args, kwargs: Kwargs) -
 
 def _append(interp: Interp, site: Site, args: Args, kwargs: Kwargs) -> Value:
     owner = interp.materialise(args[0])
-    table = getattr(owner, _table(owner))
+    table = _into(owner, args[1])
     if interp.unknown_loops > 0:
         interp.trail.set_item(table, "*", args[1])
         interp.trail.set_item(owner.attrs, "__cgx_length__", interp.loops[-1].count if interp.loops else None)
         return owner
-    interp.trail.set_item(table, str(len(table)), args[1])
+    interp.trail.set_item(table, str(len(_held(owner))), args[1])
     return owner
 
 
@@ -566,7 +585,7 @@ def _pop(interp: Interp, site: Site, args: Args, kwargs: Kwargs) -> Value:
 
 def _keys(interp: Interp, site: Site, args: Args, kwargs: Kwargs) -> Value:
     owner = interp.materialise(args[0])
-    return ListValue(list(getattr(owner, _table(owner))), owner.open)
+    return ListValue(list(_held(owner)), owner.open)
 
 
 def _values(interp: Interp, site: Site, args: Args, kwargs: Kwargs) -> Value:
@@ -575,12 +594,12 @@ def _values(interp: Interp, site: Site, args: Args, kwargs: Kwargs) -> Value:
 
 def _items(interp: Interp, site: Site, args: Args, kwargs: Kwargs) -> Value:
     owner = interp.materialise(args[0])
-    return ListValue(list(getattr(owner, _table(owner)).items()), owner.open)
+    return ListValue(list(_held(owner).items()), owner.open)
 
 
 def _contains(interp: Interp, site: Site, args: Args, kwargs: Kwargs) -> Value:
     owner = interp.materialise(args[0])
-    table = getattr(owner, _table(owner))
+    table = _held(owner)
     if isinstance(args[1], str):
         return args[1] in table
     return any(args[1] is value for value in table.values())

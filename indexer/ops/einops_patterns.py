@@ -18,7 +18,7 @@ class Side:
     """One side of a pattern: groups of axis names. A group is one dimension; "1" and "()" are empty groups."""
 
     groups: tuple[tuple[str, ...], ...]
-    grouped_dots: bool = False  # "(...)": the spare dimensions flattened into one
+    dots: int | None = None  # the group that is a bare "...": each spare dimension stays one; "(...)" flattens them
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -30,6 +30,7 @@ def read_side(text: str) -> Side:
     """Read "b (h w) c ...". Raises Undetermined where it is no pattern."""
     groups: list[tuple[str, ...]] = []
     inside: list[str] | None = None
+    dots = None
     for token in text.replace("...", DOTS).replace("(", " ( ").replace(")", " ) ").split():
         if token == "(":
             if inside is not None:
@@ -46,11 +47,11 @@ def read_side(text: str) -> Side:
         elif inside is not None:
             inside.append(token)
         else:
+            dots = len(groups) if token == DOTS else dots
             groups.append((token,))
     if inside is not None:
         raise Undetermined("pattern")
-    dots_in_group = any(DOTS in group and len(group) > 1 for group in groups)
-    return Side(tuple(groups), dots_in_group)
+    return Side(tuple(groups), dots)
 
 
 def sides(pattern: Value) -> tuple[Side, Side]:
@@ -65,10 +66,10 @@ def axis_sizes(left: Side, shape: tuple[MaybeSize, ...], given: dict[str, MaybeS
     """Sizes of all axes of the left side, and those that "..." stands for."""
     groups = list(left.groups)
     spare: tuple[MaybeSize, ...] = ()
-    place = next((index for index, group in enumerate(groups) if DOTS in group), None)
+    place = left.dots
     if place is not None:
         count = len(shape) - len(groups) + 1
-        if count < 0 or len(groups[place]) > 1:
+        if count < 0:
             raise Undetermined("pattern does not fit")
         spare = shape[place : place + count]
         shape = (*shape[:place], *shape[place + count :])
@@ -101,8 +102,8 @@ def _solve(group: tuple[str, ...], extent: MaybeSize, found: dict[str, MaybeSize
 def arrange(right: Side, found: dict[str, MaybeSize], spare: tuple[MaybeSize, ...]) -> Shape:
     """The shape of the right side."""
     result: list[MaybeSize] = []
-    for group in right.groups:
-        if group == (DOTS,):
+    for place, group in enumerate(right.groups):
+        if place == right.dots:
             result.extend(spare)
             continue
         parts: list[MaybeSize] = []

@@ -85,7 +85,7 @@ def einsum(call: Call) -> Value:
     return tensor(shape, result_dtype(tensors, call.defaults.dtype), device_of(tensors))
 
 
-def pack(call: Call) -> Value:
+def pack(call: Call) -> tuple[TensorValue, list[Value]]:
     """pack(tensors, pattern): (packed, shapes of what "*" stood for)."""
     members = [item for item in need_list(call.get("tensors")) if isinstance(item, TensorValue)]
     names = str(call.known("pattern")).split()
@@ -102,11 +102,39 @@ def pack(call: Call) -> Value:
     return result, [_plain(part) for part in packed]
 
 
+def _pack_steps(call: Call) -> list[Step]:
+    """Each tensor reshaped, then one cat."""
+    members = [item for item in need_list(call.get("tensors")) if isinstance(item, TensorValue)]
+    names = str(call.known("pattern")).split()
+    place = names.index("*")
+    after = len(names) - place - 1
+    shapes = [need_shape(item) for item in members]
+    flat = [
+        like(item, (*shape[:place], numel(shape[place : len(shape) - after]), *shape[len(shape) - after :]))
+        for item, shape in zip(members, shapes)
+    ]
+    packed = pack(call)[0]
+    return [*(Step("torch.Tensor.reshape", (item,), (made,)) for item, made in zip(members, flat)), Step("torch.cat", tuple(flat), (packed,))]
+
+
+def _unpack_steps(call: Call) -> list[Step]:
+    """For each part a slice, reshaped."""
+    base = call.tensor("tensor")
+    place = str(call.known("pattern")).split().index("*")
+    shape = need_shape(base)
+    steps: list[Step] = []
+    for part in unpack(call):
+        inner = need_shape(part)
+        cut = like(base, (*shape[:place], numel(inner[place : len(inner) - (len(shape) - place - 1)]), *shape[place + 1 :]))
+        steps += [Step("torch.Tensor.__getitem__", (base,), (cut,)), Step("torch.Tensor.reshape", (cut,), (part,))]
+    return steps
+
+
 def _plain(part: tuple[MaybeSize, ...]) -> Value:
     return tuple(Unknown("packed_shape", "data", hint="int") if extent is None else extent for extent in part)
 
 
-def unpack(call: Call) -> Value:
+def unpack(call: Call) -> list[TensorValue]:
     """unpack(tensor, packed_shapes, pattern): a list of tensors."""
     base = call.tensor("tensor")
     names = str(call.known("pattern")).split()
@@ -147,9 +175,10 @@ ROWS: list[OpRow] = [
         aliases="einops.einops.reduce", steps_rule=_function_steps),
     row("einops.einsum", "", "*tensors_and_pattern", einsum, "f32[2,3,4], f32[2,5,4], 'b i d, b j d -> b i j' -> f32[2,3,5]",
         aliases="einops.einops.einsum", steps_rule=_einsum_steps, autocast="lower"),
-    row("einops.pack", "", "tensors, pattern", pack, "[f32[2,3,4], f32[2,4]], 'b * d' -> (f32[2,4,4], [(3,), ()])", aliases="einops.packing.pack"),
+    row("einops.pack", "", "tensors, pattern", pack, "[f32[2,3,4], f32[2,4]], 'b * d' -> (f32[2,4,4], [(3,), ()])", aliases="einops.packing.pack",
+        steps_rule=_pack_steps),
     row("einops.unpack", "", "tensor, packed_shapes, pattern", unpack, "f32[2,4,4], [(3,), ()], 'b * d' -> [f32[2,3,4], f32[2,4]]",
-        aliases="einops.packing.unpack"),
+        aliases="einops.packing.unpack", steps_rule=_unpack_steps),
     row("einops.parse_shape", "", "x, pattern", parse_shape, "", aliases="einops.einops.parse_shape", kind="query"),
     row("einops.asnumpy", "", "tensor", lambda call: like(call.tensor("tensor"), call.tensor("tensor").shape), "", sync="numpy"),
 ]  # fmt: skip

@@ -18,9 +18,9 @@ def steps_of(base: TensorValue, pattern: Value, given: dict[str, MaybeSize], red
 
     def spread(side: Side) -> list[list[str]]:
         groups: list[list[str]] = []
-        for group in side.groups:
+        for place, group in enumerate(side.groups):
             names = [part for name in group for part in (whole if name == DOTS else [name])]
-            groups += [[name] for name in names] if group == (DOTS,) else [names]
+            groups += [[name] for name in names] if place == side.dots else [names]
         return groups
 
     before, after = spread(left), spread(right)

@@ -429,3 +429,16 @@ def test_a_member_outside_the_loop_and_those_inside_are_one_fold():
     entry = by_path(rows)["resnets.[0-2]"]
     assert entry["repeat"]["count"] == 3
     assert entry["called_from"] == ["model.py:Net.forward:20", "model.py:Net.forward:22"]
+
+
+def test_modules_that_all_turns_share_run_again_beside_the_members():
+    net = module("Net", layers=listed("ModuleList", [linear(4, 4) for _ in range(3)]), act=module("Act"))
+    act = net.children["act"]
+    members = list(net.children["layers"].children.values())
+    found = by_path(folded(net, call(net, loop(9, *[[call(one), call(act, line=31)] for one in members]))))
+    assert found["layers.[0-2]"]["repeat"]["by"] == "instances" and found["layers.[0-2]"]["repeat"]["count"] == 3
+    assert found["act"]["repeat"]["by"] == "calls" and found["act"]["multiplicity"] == 3
+    rows = folded(net, call(net, loop(9, *[[call(one), op("torch.add", 30), call(act, line=31)] for one in members])))
+    levels = {row["id"]: row["level"] for row in rows.modules}
+    assert levels[by_path(rows)["layers.[0-2]"]["parent"]] == "loop" and levels[by_path(rows)["act"]["parent"]] == "model"
+    assert [row["multiplicity"] for row in rows.modules if row["type"] == "torch.add"] == [3]

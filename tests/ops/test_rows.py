@@ -151,6 +151,8 @@ def test_known_elements_pass_through() -> None:
         ("rearrange", ("b t (h d) -> b h t d",), {"h": 3}, [("reshape", (2, 5, 3, 4)), ("permute", (2, 3, 5, 4))]),
         ("rearrange", ("b t d -> b (t d)",), {}, [("reshape", (2, 60))]),
         ("rearrange", ("... d -> d ...",), {}, [("permute", (12, 2, 5))]),
+        ("rearrange", ("... d -> (...) d",), {}, [("reshape", (10, 12))]),
+        ("rearrange", ("b ... -> b (...)",), {}, [("reshape", (2, 60))]),
         ("rearrange", ("b t d -> b t d",), {}, []),
         ("repeat", ("b t d -> b n t d",), {"n": 4}, [("unsqueeze", (2, 1, 5, 12)), ("expand", (2, 4, 5, 12))]),
         ("reduce", ("b t d -> b d", "mean"), {}, [("permute", (2, 12, 5)), ("mean", (2, 12))]),
@@ -166,3 +168,20 @@ def test_einops_in_torch_s_ops(name: str, args: tuple[Any, ...], kwargs: dict[st
     assert [(step.name.rpartition(".")[2], step.outputs[0].shape) for step in steps] == expected
     if steps:
         assert steps[-1].outputs[0].shape == row.call([base, *args], kwargs).shape
+
+
+def test_einops_packs_by_reshapes_and_a_cat():
+    one, other = TensorValue((2, 12), "float32", "cpu"), TensorValue((2, 5, 12), "float32", "cpu")
+    pack, unpack = find("einops.pack"), find("einops.unpack")
+    assert pack is not None and unpack is not None
+    steps = pack.steps([[one, other], "b * d"], {})
+    assert steps is not None
+    assert [(step.name.rpartition(".")[2], step.outputs[0].shape) for step in steps] == [
+        ("reshape", (2, 1, 12)), ("reshape", (2, 5, 12)), ("cat", (2, 6, 12)),
+    ]  # fmt: skip
+    packed, shapes = pack.call([[one, other], "b * d"], {})
+    steps = unpack.steps([packed, shapes, "b * d"], {})
+    assert steps is not None
+    assert [(step.name.rpartition(".")[2], step.outputs[0].shape) for step in steps] == [
+        ("__getitem__", (2, 1, 12)), ("reshape", (2, 12)), ("__getitem__", (2, 5, 12)), ("reshape", (2, 5, 12)),
+    ]  # fmt: skip

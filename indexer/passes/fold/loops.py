@@ -9,8 +9,10 @@ from cgx.indexer.interpreter.values import ModuleInstance, Unknown
 from cgx.indexer.passes.fold.describe import repeat_of
 from cgx.indexer.passes.fold.draft import Draft, Open, Repeat
 from cgx.indexer.passes.fold.items import Turns
+from cgx.indexer.passes.fold.patterns import write
 from cgx.indexer.passes.fold.place import Place
 from cgx.indexer.passes.fold.texts import distinct, shorten
+from cgx.indexer.passes.fold.tree import Path
 
 if TYPE_CHECKING:
     from cgx.indexer.passes.fold.emit import Emitter
@@ -52,7 +54,31 @@ class Loops:
                 bound = repeat_of(built, len(first.turns))
                 draft.repeat.expr, draft.repeat.anchor = bound.expr, bound.anchor
             draft.repeat.by = "instances"
+            return self._beside(draft, first, place)
         return [draft]
+
+    def _beside(self, draft: Draft, turns: Turns, place: Place) -> list[Draft]:
+        """The loop over different members, and behind it the modules that all of its turns share: those run again and again."""
+        inner = place.within(turns.prefixes).prefixes
+        shared = [child for child in draft.children if child.ordered and child.repeat is None and self._same(child, place, inner)]
+        if not shared:
+            return [draft]
+        for child in shared:
+            child.repeat = Repeat(len(turns.turns), "calls", child.kind, turns.loop.expr, place.real(turns.loop.bound or turns.loop.anchor))
+        draft.children = [child for child in draft.children if child not in shared]
+        if any(child.path is None or child.repeat is not None for child in draft.children):
+            return [draft, *shared]
+        for child in draft.children:
+            if child.module is not None:
+                child.repeat = repeat_of(child.module, len(turns.turns))
+        return [*draft.children, *shared]
+
+    def _same(self, child: Draft, place: Place, inner: dict[Path, str]) -> bool:
+        """A module that is none of the members that the loop runs over, nor below one."""
+        if child.module is None:
+            return False
+        path = self._emitter.tree.path(child.module)
+        return write(path, inner) == write(path, place.prefixes)
 
     def _housed(self, drafts: list[Draft], turns: Turns, place: Place) -> list[Draft]:
         """Folds inside the containers that the loop runs over are put under those: each level states its own count."""
