@@ -448,7 +448,8 @@ def _opaque(interp: Interp, owner: Opaque, name: str, site: Site) -> Value:
         return value
     if name == "__class__":
         return External(owner.qname)
-    return BoundMethod(External(f"{owner.qname}.{name}"), owner)
+    constant = interp.constant(f"{owner.qname}.{name}")  # of the class, asked of an instance
+    return BoundMethod(External(f"{owner.qname}.{name}"), owner) if constant is MISSING else constant
 
 
 def _dtype(interp: Interp, owner: DType, name: str, site: Site) -> Value:

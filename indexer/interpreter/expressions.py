@@ -16,11 +16,13 @@ from cgx.indexer.interpreter.trace import BranchNode, LoopNode
 from cgx.indexer.interpreter.values import (
     MAYBE,
     MISSING,
+    BoundMethod,
     ByRank,
     DictValue,
     External,
     ListValue,
     LoopContext,
+    Opaque,
     Sequence,
     TensorValue,
     Unknown,
@@ -59,13 +61,26 @@ def name(interp: Interp, node: ast.Name, frame: Frame) -> Value:
 
 
 def attribute(interp: Interp, node: ast.Attribute, frame: Frame) -> Value:
-    return interp.getattr(interp.eval(node.value, frame), node.attr, Site(node, frame))
+    called, interp.callee = interp.callee is node, None
+    value = interp.getattr(interp.eval(node.value, frame), node.attr, Site(node, frame))
+    return value if called else _read(interp, value, node, frame)
+
+
+def _read(interp: Interp, value: Value, node: ast.Attribute, frame: Frame) -> Value:
+    """A member of an object whose class nobody knows may be a method while it is called; read as a value it may be anything."""
+    if not isinstance(value, BoundMethod) or not isinstance(value.func, External) or not isinstance(value.self, Opaque):
+        return value
+    if interp.has_handler(value.self.qname, node.attr) or value.func.qname != f"{value.self.qname}.{node.attr}":
+        return value
+    top = value.self.qname.partition(".")[0]
+    return Unknown(frame.code.text(node), "missing-module", frame.anchor(node), settle=("--env", top) if top != "torch" else None)
 
 
 def call(interp: Interp, node: ast.Call, frame: Frame) -> Value:
     site = Site(node, frame)
     if isinstance(node.func, ast.Name) and node.func.id == "super" and not node.args and frame.owner is not None:
         return interp.zero_super(frame)
+    interp.callee = node.func
     func = interp.eval(node.func, frame)
     args: list[Value] = []
     spread: Unknown | None = None

@@ -214,6 +214,9 @@ class Externals:
             return External("type")
         return External(qname)
 
+    def constant(self: Any, qname: str) -> Value:
+        return self._constants.get(qname, MISSING)
+
     def external_set(self: Any, owner: External, name: str, value: Value, site: Site) -> None:
         """A switch of a library (``torch.backends.cuda.matmul.allow_tf32 = True``), or a patched name."""
         qname = f"{owner.qname}.{name}"
@@ -302,14 +305,20 @@ class Externals:
             result = Unknown(site.text, "unmodelled", site.anchor, settle=("--env", qname.partition(".")[0]))
             self.emit(OpNode(site.anchor, site.text, qname=qname, inputs=torch_tensors, outputs=[], opaque=True))
             return result
+        if torch_tensors and not self.forward_depth and isinstance(func, Unknown | Opaque):
+            from cgx.indexer.overlays.outside_models import loss_by_use
+
+            loss = loss_by_use(self, site, torch_tensors)
+            if loss is not NotImplemented:
+                return loss
         if isinstance(func, Unknown):
             if isinstance(site.node, ast.Call) and isinstance(site.node.func, ast.Attribute) and site.node.func.attr == "backward" and not self.in_model:
                 return self.call_external("torch.Tensor.backward", [None, *args], kwargs, site)  # whatever the loss is
             if loaded.is_loaded(func):
                 return loaded.called(func, torch_tensors, site)
             return Unknown(site.text, func.reason, func.anchor or site.anchor, settle=func.settle)
-        if qname[:1].isupper() or (qname.rpartition(".")[2][:1].isupper() and "." in qname):
-            return Opaque(qname, {}, site.anchor)
+        if not isinstance(func, Opaque) and (qname[:1].isupper() or (qname.rpartition(".")[2][:1].isupper() and "." in qname)):
+            return Opaque(qname, {}, site.anchor)  # a class, and not what calling an instance of it gives
         top = qname.partition(".")[0]
         return Unknown(site.text, "missing-module" if top not in self._tops else "unmodelled", site.anchor)
 

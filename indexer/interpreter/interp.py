@@ -108,6 +108,7 @@ class Interp(Recorder, Recovery, Externals, Conversion, Guards, ModuleCalls, Giv
         self.tree = sources.tree
         self.options = options or Options()
         self.settings = Settings(self.options.settings)
+        self.callee: ast.expr | None = None  # the expression that a call is about to evaluate as its function
         self.world = world or World()
         self.env: dict[str, Value] = {}
         self.argv: list[Value] = []
@@ -435,7 +436,7 @@ class Interp(Recorder, Recovery, Externals, Conversion, Guards, ModuleCalls, Giv
             return operators.by_rank([self.call(one, args, kwargs, site) for one in func.values])
         if isinstance(func, Opaque):
             found = self.call_opaque(func, "__call__", args, kwargs, site)
-            return self.opaque_result(func.qname, args, kwargs, site) if found is NotImplemented else found
+            return self.opaque_result(func.qname, args, kwargs, site, func) if found is NotImplemented else found
         if isinstance(func, StaticMethod | ClassMethod):
             return self.call(func.func, args, kwargs, site)
         if isinstance(func, FrameFunction):

@@ -264,6 +264,7 @@ ENTRIES: dict[str, Handler] = {
     "torch.jit.export": _jit_script,
     "torch.jit.is_scripting": _false,
     "torch.jit.is_tracing": _false,
+    "torch._C._get_tracing_state": nothing,
     "torch.jit._overload_method": first_argument,
     "torch.jit.annotate": lambda i, s, a, k: a[1],
     "torch.onnx.is_in_onnx_export": _false,

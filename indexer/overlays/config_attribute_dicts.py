@@ -1,11 +1,13 @@
-"""Small attribute dictionaries: EasyDict, addict, Munch, Box, ml_collections' ConfigDict."""
+"""Small attribute dictionaries: EasyDict, addict, Munch, Box, ml_collections' ConfigDict, tf.contrib's HParams."""
 
 from __future__ import annotations
 
+import ast
+import re
 from typing import Any
 
 from cgx.indexer.interpreter.stdlib.support import Args, Handler, Kwargs, constant, first, nothing
-from cgx.indexer.interpreter.values import Value
+from cgx.indexer.interpreter.values import ListValue, Value
 from cgx.indexer.overlays.config_nodes import (
     ITEMS,
     Flavour,
@@ -19,14 +21,15 @@ from cgx.indexer.overlays.config_nodes import (
     subclass,
 )
 
-PACKAGES = ("easydict", "addict", "munch", "box", "ml_collections")
+PACKAGES = ("easydict", "addict", "munch", "box", "ml_collections")  # and not TensorFlow, of which this is one class
 
 EASY = Flavour("easydict.EasyDict")
 ADDICT = Flavour("addict.Dict", missing="empty")
 MUNCH = Flavour("munch.Munch")
 BOX = Flavour("box.Box")
 COLLECTION = Flavour("ml_collections.ConfigDict")
-FLAVOURS = (EASY, ADDICT, MUNCH, BOX, COLLECTION)
+HPARAMS = Flavour("tensorflow.contrib.training.HParams")
+FLAVOURS = (EASY, ADDICT, MUNCH, BOX, COLLECTION, HPARAMS)
 ALIASES = {
     "addict.addict.Dict": ADDICT,
     "munch.munchify": MUNCH,
@@ -59,13 +62,36 @@ def _deep_update(interp: Any, site: Any, args: Args, kwargs: Kwargs) -> Value:
     return None
 
 
+def _parse(interp: Any, site: Any, args: Args, kwargs: Kwargs) -> Value:
+    """``hparams.parse("lr=0.1,layers=[1,2],name=x")``: values are literals, or else words."""
+    node, text = args[0], args[1] if len(args) > 1 else kwargs.get("values")
+    if not isinstance(text, str):
+        interp.trail.set(node.attrs[ITEMS], "open", True)
+        return node
+    for name, value in re.findall(r"(\w+)=(\[[^\]]*\]|[^,]*)", text):
+        interp.trail.set_item(node.attrs[ITEMS].items, name, _literal(value))
+    return node
+
+
+def _literal(text: str) -> Value:
+    try:
+        found = ast.literal_eval(text.strip())
+    except (ValueError, SyntaxError):
+        return {"true": True, "false": False}.get(text.strip().lower(), text.strip())
+    return ListValue(found) if isinstance(found, list) else found
+
+
+def _set(interp: Any, site: Any, args: Args, kwargs: Kwargs) -> Value:
+    node, name, value = args
+    interp.trail.set_item(node.attrs[ITEMS].items, name, value)
+    return None
+
+
 def _placeholder(interp: Any, site: Any, args: Args, kwargs: Kwargs) -> Value:
     return None
 
 
 def _rows(interp: Any, site: Any, args: Args, kwargs: Kwargs) -> Value:
-    from cgx.indexer.interpreter.values import ListValue
-
     return ListValue(list(entries(interp, args[0], site).items()))
 
 
@@ -88,6 +114,10 @@ ENTRIES: dict[str, Handler] = {
     "ml_collections.config_dict.placeholder": _placeholder,
     "ml_collections.config_dict.required_placeholder": _placeholder,
     "munch.unmunchify": _to_dict,
+    f"{HPARAMS.qname}.parse": _parse,
+    f"{HPARAMS.qname}.values": _to_dict,
+    f"{HPARAMS.qname}.set_hparam": _set,
+    f"{HPARAMS.qname}.add_hparam": _set,
     "addict.Dict.freeze": nothing,
     "addict.Dict.unfreeze": nothing,
 }

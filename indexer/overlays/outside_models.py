@@ -16,6 +16,7 @@ from cgx.indexer.overlays.hf_outside_models import blank, device_of
 from cgx.indexer.overlays.tensor_mappings import mapping
 
 AUTHOR = "overlays.outside_models"
+BACKWARD = f"{AUTHOR}.backward"
 MODEL = "cgx.OutsideModel"
 OF_PARAMETERS = frozenset({"parameters", "named_parameters", "named_modules", "modules", "children", "named_children"})
 PASSES_ON = frozenset({"to", "cuda", "cpu", "eval", "train", "half", "float", "bfloat16", "requires_grad_"})
@@ -69,8 +70,21 @@ def by_use(interp: Any, qname: str, site: Any, args: list[Value], kwargs: dict[s
         return NotImplemented
     facts = site.frame.code.facts
     if AUTHOR not in facts:
-        facts[AUTHOR] = used_as_modules(site.frame.code.tree)
+        facts[AUTHOR] = used_as(site.frame.code.tree, OF_PARAMETERS)
     return outside(interp, qname, site, "") if _place(site.node) in facts[AUTHOR] else NotImplemented
+
+
+def loss_by_use(interp: Any, site: Any, tensors: list[TensorValue]) -> Value:
+    """What a loss that nobody knows makes of device tensors: a number, where the same file calls its ``backward()``."""
+    if not isinstance(site.node, ast.Call):
+        return NotImplemented
+    facts = site.frame.code.facts
+    if BACKWARD not in facts:
+        facts[BACKWARD] = used_as(site.frame.code.tree, frozenset({"backward"}))
+    devices = {tensor.device for tensor in tensors}
+    if _place(site.node) not in facts[BACKWARD] or len(devices) != 1:
+        return NotImplemented
+    return TensorValue((), None, devices.pop(), requires_grad=True)
 
 
 def outside(interp: Any, qname: str, site: Any, gives: str) -> ModuleInstance:
@@ -84,10 +98,10 @@ def _absent(name: str, qname: str, site: Any) -> Unknown:
     return Unknown(name, "missing-module", site.anchor, settle=("--env", top) if top != "torch" else None)
 
 
-def used_as_modules(tree: ast.Module) -> frozenset[Place]:
-    """The calls whose result, also behind ``.to(device)`` and its kind, is bound to what the file asks for parameters."""
+def used_as(tree: ast.Module, methods: frozenset[str]) -> frozenset[Place]:
+    """The calls whose result, also behind ``.to(device)`` and its kind, is bound to something that these methods are called of."""
     calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)]
-    asked = {ast.unparse(node.func.value) for node in calls if isinstance(node.func, ast.Attribute) and node.func.attr in OF_PARAMETERS}
+    asked = {ast.unparse(node.func.value) for node in calls if isinstance(node.func, ast.Attribute) and node.func.attr in methods}
     found: set[Place] = set()
     for node in ast.walk(tree):
         if not isinstance(node, ast.Assign) or not any(ast.unparse(target) in asked for target in node.targets):

@@ -382,3 +382,15 @@ made = CHILD.build(dict(type="B", n=5), default_args=dict(m=7))
 got = (ARCH.get("Net")(3).width, "Net" in ARCH, made.n, made.m, CHILD.build(dict(type="x.Own", n=1)).n, CHILD.get("zz"))
 """
     assert run(code)["got"] == (3, True, 5, 7, 1, None)
+
+
+def test_hparams_of_tensorflow(run: Run) -> None:
+    names = run(
+        """
+        import tensorflow as tf
+        hparams = tf.contrib.training.HParams(epochs=5, lr=0.1, sizes=[1, 2], name="a")
+        hparams.parse("lr=0.5,sizes=[3,4],name=b")
+        epochs, lr, sizes, name, all_of = hparams.epochs, hparams.lr, hparams.sizes, hparams.name, hparams.values()["epochs"]
+        """
+    )
+    assert (names["epochs"], names["lr"], names["sizes"], names["name"], names["all_of"]) == (5, 0.5, [3, 4], "b", 5)

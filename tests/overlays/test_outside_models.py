@@ -89,3 +89,27 @@ def test_a_model_that_only_its_use_tells(tmp_path: Path) -> None:
 def test_what_nobody_asks_for_parameters_is_no_module(tmp_path: Path) -> None:
     source = "import torch, zoo\nscale = zoo.build('small')\nx = torch.ones(2).cuda()\nfor _ in range(3):\n    y = scale(x)\n"
     assert "forward" not in [one["name"] for one in served(tmp_path, source).rows["phases"]]
+
+
+def test_what_the_code_registers_with_timm_is_built(tmp_path: Path) -> None:
+    made = (
+        "from torch import nn\nfrom timm.models.registry import register_model\nfrom timm.models import create_model\n"
+        "@register_model\ndef tiny(pretrained=False, width=2):\n    return nn.Sequential(nn.Conv2d(3, width, 3), nn.ReLU())\n"
+        "model = create_model('tiny', pretrained=False, width=4, drop=None)"
+    )
+    names, _, missing = phases(tmp_path, made)
+    assert "forward" in names and missing == []
+
+
+def test_a_loss_that_nobody_knows_is_a_number_on_the_device(tmp_path: Path) -> None:
+    source = (
+        "import torch\nfrom torch import nn\nfrom zoo import Loss\nfrom timm.utils import ModelEma\nnet = nn.Linear(2, 2).cuda()\naverage = ModelEma(net)\nlossy = Loss()\n"
+        "opt = torch.optim.SGD(net.parameters(), 0.1)\ndata = torch.utils.data.DataLoader([torch.ones(2)] * 8)\n"
+        "def evaluate(model):\n    for x in data:\n        x = x.cuda()\n        unknown(x)\n"
+        "for epoch in range(3):\n    for x in data:\n        out = net(x.cuda())\n        loss = lossy(out, x.cuda())\n        print(loss.item())\n"
+        "        loss.backward()\n        opt.step()\n        opt.zero_grad()\n        average.update(net)\n    evaluate(average.ema)\n"
+    )
+    rows = served(tmp_path, source).rows
+    assert ("item", "loss.item()", "logging") in brief(rows["host_device"]["syncs"], "kind", "what", "phase")
+    assert [one["phase"] for one in rows["host_device"]["copies"] if one["code_anchor"].startswith("main.py:evaluate")] == ["evaluation"]
+    assert rows["compute"]["ema"]["value"] == "timm.utils.ModelEma"

@@ -13,6 +13,7 @@ from cgx.indexer.passes.fold.place import stands_in
 from cgx.model.anchors import Anchor
 
 NO_OPS = frozenset({"torch.nn.Identity"})
+EMPTY = frozenset({"torch.nn.Sequential"})  # gives back what it takes where nothing is in it
 BROKEN = frozenset({"error", "budget"})
 """Reasons that end a run early: what comes after is missing, whoever asks."""
 RUNS = ("forward", "the job")
@@ -41,6 +42,7 @@ def _of(draft: Draft) -> Iterator[Open]:
             and draft.runs is None
             and not draft.children
             and draft.kind not in NO_OPS
+            and not (draft.kind in EMPTY and draft.module is not None and not draft.module.children)
             and not _layer_of_torch(draft)
             and not _passes_on(draft)
         ):

@@ -21,6 +21,7 @@ MAKING = frozenset({"launch", "checkpoint", "wrap"})  # kinds of events
 ANSWERS = re.compile(r"token|text|complet|respon|answer|output|generat|decode|result|reply|content|message", re.IGNORECASE)
 METERS = re.compile(r"time|\bsec|elapsed|/s\b|speed|throughput|memory|bandwidth|latency|acceptance", re.IGNORECASE)
 METRIC = re.compile(r"^(?!.*(finite|isnan|isinf|norm|valid)).*(loss|acc|metric|correct)", re.IGNORECASE)
+EVALUATES = re.compile(r"(^|_)(eval|evaluate|evaluation|val|validate|validation|test)(_|$)", re.IGNORECASE)
 CONSTRUCTOR = re.compile(r"__init__$|^setup|load_model|build_model|warm_?up", re.IGNORECASE)
 
 
@@ -138,9 +139,20 @@ class Phases:
         node = spot.node
         if isinstance(node, Event) and node.kind == "compute" and node.data.get("key") in OPTIMIZER_KEYS:
             return "optimizer"
+        if self.in_evaluation(spot):
+            return "evaluation"
         if isinstance(node, Event) and node.kind in ("data", "fetch"):
             return "data"
         return "logging"
+
+    def in_evaluation(self, spot: Spot) -> bool:
+        """In a loop of a function that is named for evaluation, whatever it calls: the model may be one that is not known."""
+        named = False
+        for one in spot.path:
+            named = named or (isinstance(one, CallNode) and bool(EVALUATES.search(one.symbol.rpartition(".")[2])))
+            if named and isinstance(one, LoopNode):
+                return True
+        return False
 
     def in_training(self, spot: Spot) -> str:
         node = spot.node
