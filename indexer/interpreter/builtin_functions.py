@@ -212,6 +212,7 @@ def _dict(interp: Interp, site: Site, args: Args, kwargs: Kwargs) -> Value:
             result.items.update(found)
             result.open = isinstance(args[0], DictValue) and args[0].open
             if isinstance(args[0], DictValue):
+                result.other = args[0].other
                 result.origins.update(args[0].origins)
     spread = kwargs.pop("*", MISSING)
     result.items.update(kwargs)

@@ -203,7 +203,7 @@ class Clones:
             if isinstance(item, ListValue):
                 return ListValue([value(part) for part in item.items], item.open, item.cls)
             if isinstance(item, DictValue):
-                return DictValue({key: value(part) for key, part in item.items.items()}, item.open, item.kind, item.default, dict(item.origins))
+                return DictValue({key: value(part) for key, part in item.items.items()}, item.open, item.kind, item.default, dict(item.origins), item.other)
             if isinstance(item, SetValue):
                 return SetValue(list(item.items), item.open, item.frozen)
             return item

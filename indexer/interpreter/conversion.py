@@ -6,7 +6,7 @@ import ast
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
-from cgx.indexer.interpreter import builtin_functions, generics, operators
+from cgx.indexer.interpreter import builtin_functions, generics, open_dicts, operators
 from cgx.indexer.interpreter.signals import Raised
 from cgx.indexer.interpreter.values import (
     MAYBE,
@@ -274,7 +274,7 @@ class Conversion:
         if isinstance(value, DictValue):
             found = {key: self.pick(item) for key, item in value.items.items() if isinstance(key, str)}
             if value.open:
-                found["*"] = Unknown(site.text, "missing-file", site.anchor)
+                found["*"] = open_dicts.standing(value) or Unknown(site.text, "missing-file", site.anchor)
             return found
         return self.as_mapping(value, site)
 

@@ -59,7 +59,7 @@ def deep_copy(interp: Interp, value: Value, site: Site) -> Value:
         if isinstance(item, SetValue):
             return SetValue([copy(part) for part in item.items], item.open, item.frozen)
         if isinstance(item, DictValue):
-            fresh = DictValue({}, item.open, item.kind, item.default, dict(item.origins))
+            fresh = DictValue({}, item.open, item.kind, item.default, dict(item.origins), item.other)
             memo[id(item)] = fresh
             fresh.items.update({key: copy(part) for key, part in item.items.items()})
             return fresh

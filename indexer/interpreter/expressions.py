@@ -8,7 +8,7 @@ from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from cgx.indexer.interpreter import loaded, operators
+from cgx.indexer.interpreter import loaded, open_dicts, operators
 from cgx.indexer.interpreter.blocks import note_period, noted_period
 from cgx.indexer.interpreter.joins import join
 from cgx.indexer.interpreter.scopes import Frame, Scope, Site
@@ -328,6 +328,7 @@ def dict_(interp: Interp, node: ast.Dict, frame: Frame) -> Value:
             if isinstance(value, DictValue):
                 result.items.update(value.items)
                 result.open |= value.open
+                result.other = result.other if value.other is None else value.other
             else:
                 found = interp.as_keywords(value, Site(value_node, frame))
                 result.items.update(found or {})
@@ -381,7 +382,7 @@ def dictcomp(interp: Interp, node: ast.DictComp, frame: Frame) -> Value:
         key = interp.key(interp.eval(node.key, inner))
         value = interp.eval(node.value, inner)
         if key is MISSING:
-            result.open = True
+            result.open, result.other = True, open_dicts.gathered(result.other, value)
         else:
             result.items[key] = value
             result.origins[key] = frame.anchor(node)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import itertools
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
 
 from cgx.indexer.interpreter.blocks import run_block
@@ -22,6 +23,8 @@ from cgx.indexer.interpreter.values import (
     GeneratorValue,
     ListValue,
     ModuleInstance,
+    Sequence,
+    TensorValue,
     Unknown,
     Value,
 )
@@ -99,12 +102,14 @@ def bind_arguments(interp: Interp, func: FunctionValue, args: list[Value], kwarg
         else:
             interp.raise_("TypeError", f"{func.name}() got an unexpected keyword argument {key!r}", site)
     if spec.kwarg is not None:
-        bound[spec.kwarg.arg] = DictValue(extra, open=spread is not MISSING)
+        bound[spec.kwarg.arg] = DictValue(extra, open=spread is not MISSING, other=spread if isinstance(spread, TensorValue) else None)
     defaults = dict(zip(positional[len(positional) - len(func.defaults) :], func.defaults))
     for name in [*positional, *(a.arg for a in spec.kwonlyargs)]:
         if name in bound:
             continue
-        if spread is not MISSING:
+        if isinstance(spread, TensorValue) and name not in defaults and name not in func.kw_defaults:
+            bound[name] = replace(spread, attrs=dict(spread.attrs))  # the dict has it, and all in it are tensors
+        elif spread is not MISSING:
             bound[name] = Unknown(name, getattr(spread, "reason", "parameter"), site.anchor)
         elif name in defaults:
             bound[name] = defaults[name]
@@ -229,16 +234,30 @@ def one_round(path: list[Node]) -> None:
         loop.count = 1
 
 
-def collect(interp: Interp, generator: GeneratorValue, site: Site) -> ListValue:
-    """Everything the generator yields, in order; open where a yield stands in a loop that is not known."""
+def collect(interp: Interp, generator: GeneratorValue, site: Site) -> ListValue | Sequence:
+    """Everything the generator yields, in order; open where a yield stands in a loop that is not known.
+
+    Where all that it yields comes from a loop that is evaluated once for all rounds, one element stands for them.
+    """
     result = ListValue()
-    depth = interp.unknown_loops
+    depth, summaries, height = interp.unknown_loops, interp.summaries, len(interp.stack)
+    rounds: list[tuple[Value, list[LoopNode]]] = []
 
     def consume(value: Value) -> Value:
-        result.items.append(value)
+        if interp.summaries > summaries:
+            rounds.append((value, [node for node in interp.stack[height:] if isinstance(node, LoopNode)]))
+        else:
+            result.items.append(value)
         if interp.unknown_loops > depth:
             result.open = True
         return None
 
     run_generator(interp, generator, consume, site)
-    return result
+    if not rounds:
+        return result
+    if result.items:
+        return ListValue([*result.items, *(value for value, _ in rounds)], open=True)
+    element = rounds[-1][0]  # of the last round, in which what changes from round to round is widened
+    loops = rounds[-1][1]
+    length = loops[0].count if len(loops) == 1 and len({id(path[0]) for _, path in rounds}) == 1 else None
+    return Sequence(element, interp.unknown(f"len({site.text})", "data", site, "int") if length is None else length, "generator", site.anchor)

@@ -394,13 +394,13 @@ class Interp(Recorder, Recovery, Externals, Conversion, Guards, ModuleCalls, Giv
     def run_generator(self, generator: GeneratorValue, consume: Callable[[Value], Value], site: Site) -> None:
         functions.run_generator(self, generator, consume, site)
 
-    def collect(self, generator: GeneratorValue, site: Site) -> ListValue:
+    def collect(self, generator: GeneratorValue, site: Site) -> ListValue | Sequence:
         return functions.collect(self, generator, site)
 
     def await_value(self, value: Value, site: Site) -> Value:
         if isinstance(value, GeneratorValue):
             found = self.collect(value, site)
-            return found.items[-1] if found.items else None
+            return found.element if isinstance(found, Sequence) else found.items[-1] if found.items else None
         return value
 
     # ------------------------------------------------------------------ calls

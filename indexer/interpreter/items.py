@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from cgx.indexer.interpreter import batches, loaded, operators
+from cgx.indexer.interpreter import batches, loaded, open_dicts, operators
 from cgx.indexer.interpreter.joins import join
 from cgx.indexer.interpreter.scopes import Site
 from cgx.indexer.interpreter.values import (
@@ -150,6 +150,8 @@ def same_kind(values: list[Value]) -> bool:
 def _from_dict(interp: Interp, owner: DictValue, key: Value, site: Site) -> Value:
     found = interp.key(key)
     if found is MISSING:
+        if isinstance(key, Unknown) and (tensor := open_dicts.element(owner)) is not None:
+            return tensor
         if owner.items and isinstance(key, Unknown):
             values = list(owner.items.values())
             if all(value is values[0] for value in values) or same_kind(values):
@@ -166,7 +168,7 @@ def _from_dict(interp: Interp, owner: DictValue, key: Value, site: Site) -> Valu
         interp.trail.set_item(owner.items, found, value)
         return value
     if owner.open:
-        return interp.unknown(site.text, "missing-file", site)
+        return open_dicts.standing(owner) or interp.unknown(site.text, "missing-file", site)
     standing = [value for held, value in owner.items.items() if isinstance(key, TensorValue) and isinstance(getattr(held, "value", None), TensorValue)]
     if standing:  # a tensor that stands for several: so did those that are held
         element = standing[0]
@@ -187,6 +189,13 @@ def _from_instance(interp: Interp, owner: Instance, key: Value, site: Site) -> V
         found = interp.external_method(owner, "__getitem__", [key], {}, site)
         return interp.unknown(site.text, "missing-module", site) if found is NotImplemented else found
     return interp.raise_("TypeError", f"{owner.cls.name!r} object is not subscriptable", site)
+
+
+def under_unknown(held: Value, value: Value) -> Value:
+    """What stands for the names that are not known once ``value`` is put under one: a tensor for all of them, else one object."""
+    if (tensor := open_dicts.gathered(held, value)) is not None:
+        return tensor
+    return value if (isinstance(value, Opaque) and not isinstance(held, Opaque)) or same_kind([held, value]) else None
 
 
 def set_item(interp: Interp, owner: Value, key: Value, value: Value, site: Site) -> None:
@@ -219,7 +228,7 @@ def set_item(interp: Interp, owner: Value, key: Value, value: Value, site: Site)
                 if isinstance(item, TensorValue) and isinstance(value, TensorValue) and not item.parameter:
                     interp.trail.set_item(owner.items, held, join(item, value, site.text, site.anchor))
             interp.trail.set(owner, "open", True)
-            interp.trail.set(owner, "other", value if (isinstance(value, Opaque) and not isinstance(owner.other, Opaque)) or same_kind([owner.other, value]) else None)
+            interp.trail.set(owner, "other", under_unknown(owner.other, value))
         else:
             if found == "lr" and "params" in owner.items and interp.loops:  # a group of an optimizer
                 interp.event("compute", site, author="interpreter.items", key="lr_schedule", value="set by hand", at="step")
@@ -263,7 +272,7 @@ def iterate(interp: Interp, value: Value, site: Site) -> list[Value] | Sequence 
     if isinstance(value, SetValue):
         return _maybe_open(interp, value.items, value.open, site)
     if isinstance(value, DictValue):
-        return _maybe_open(interp, interp.unkeys(value), value.open, site)
+        return open_dicts.listed(interp, value, "keys", site) or _maybe_open(interp, interp.unkeys(value), value.open, site)
     if isinstance(value, range):
         return list(value) if len(value) <= MAX_RANGE else Sequence(Unknown("i", "loop-carried", site.anchor, "int"), len(value), "range")
     if isinstance(value, str | bytes):
@@ -274,7 +283,7 @@ def iterate(interp: Interp, value: Value, site: Site) -> list[Value] | Sequence 
         return value
     if isinstance(value, GeneratorValue):
         found = interp.collect(value, site)
-        return _maybe_open(interp, found.items, found.open, site)
+        return found if isinstance(found, Sequence) else _maybe_open(interp, found.items, found.open, site)
     if isinstance(value, TensorValue):
         return _rows(interp, value, site)
     if isinstance(value, ByRank):
@@ -340,6 +349,12 @@ def join_all(items: tuple[Value, ...], site: Site) -> Value:
 
 
 def _instance(interp: Interp, value: Instance, site: Site) -> list[Value] | Sequence | Unknown:
+    found = opened(interp, value, site)
+    return iterate(interp, found, site) if isinstance(found, GeneratorValue) else found
+
+
+def opened(interp: Interp, value: Instance, site: Site) -> list[Value] | Sequence | Unknown | GeneratorValue:
+    """What an object of the source goes through; a generator, where its ``__iter__`` is one, is not yet run."""
     value = interp.materialise(value)
     if value.cls.lookup("__iter__") is not MISSING:
         found = interp.call_method(value, "__iter__", [], {}, site)
@@ -347,9 +362,7 @@ def _instance(interp: Interp, value: Instance, site: Site) -> list[Value] | Sequ
             if value.cls.lookup("__next__") is MISSING:
                 return interp.unknown(site.text, "unsupported", site)
             return Sequence(None, interp.unknown(f"len({site.text})", "data", site, "int"), value.cls.qname, site.anchor, {"on_next": interp.getattr(value, "__next__", site)})
-        if isinstance(found, ListValue | tuple | Sequence | GeneratorValue | Unknown | DictValue):
-            return found if isinstance(found, Sequence | Unknown) else iterate(interp, found, site)
-        return iterate(interp, found, site)
+        return found if isinstance(found, Sequence | Unknown | GeneratorValue) else iterate(interp, found, site)
     if value.cls.info.get("namedtuple"):
         return [value.attrs[name] for name in value.cls.info["fields"]]
     if value.cls.lookup("__getitem__") is not MISSING and not isinstance(value, ModuleInstance):

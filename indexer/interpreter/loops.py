@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from cgx.indexer.interpreter import counters
 from cgx.indexer.interpreter.blocks import run_block
 from cgx.indexer.interpreter.carried import carried
+from cgx.indexer.interpreter.items import opened
 from cgx.indexer.interpreter.joins import ANOTHER, join, join_shapes, join_tensors, same
 from cgx.indexer.interpreter.named_rounds import by_name, tables
 from cgx.indexer.interpreter.rounds import rounds as rounds_of
@@ -66,7 +67,9 @@ def exec_for(interp: Interp, node: Any, frame: Frame) -> Signal:
         return _over_generator(interp, node, source, frame)
     if isinstance(source, Opaque) and source.qname == "builtins.enumerate":
         return _over_generator(interp, node, source.attrs["source"], frame, numbered=True)
-    items = interp.iterate(source, site)
+    items = opened(interp, source, site) if isinstance(source, Instance) else interp.iterate(source, site)
+    if isinstance(items, GeneratorValue):
+        return _over_generator(interp, node, items, frame)
     expr, bound = frame.code.text(node.iter), frame.anchor(node.iter)
     loop = LoopNode(frame.anchor(node), f"for {frame.code.text(node.target)} in {expr}", expr=expr, bound=bound, target=frame.code.text(node.target))
     loop.over = kind_of(source)
@@ -459,6 +462,8 @@ def widen(interp: Interp, change: Change, loop: LoopNode) -> Value:
         return MISSING
     if change.kind == "attr" and change.key == "open":
         return True if after else MISSING
+    if change.kind == "attr" and change.key == "other":
+        return MISSING  # the tensors of a dict that the body replaces: each round finds a batch of its own
     if change.kind == "attr" and isinstance(change.obj, TensorValue):
         # What a tensor is has no alternatives: it is unknown (None) where another iteration finds it otherwise.
         if before is None:
@@ -592,8 +597,12 @@ def _over_generator(interp: Interp, node: Any, source: GeneratorValue, frame: Fr
     """Run the loop's body inside the generator, yield by yield. ``numbered``: under ``enumerate``."""
     token = object()
     outcome: list[Signal] = [None]
+    height = len(interp.stack)
 
     def consume(value: Value) -> Value:
+        loop = next((one for one in reversed(interp.stack[height:]) if isinstance(one, LoopNode)), None)
+        if loop is not None:  # whoever reads the job looks for the loop where its body stands
+            loop.anchor, loop.target = frame.anchor(node), frame.code.text(node.target)
         if numbered:
             value = (Unknown(frame.code.text(node.target), "loop-carried", frame.anchor(node), "int"), value)
         interp.assign(node.target, value, frame)

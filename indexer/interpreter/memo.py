@@ -343,7 +343,7 @@ def copied(value: Value, swap: dict[int, TensorValue]) -> Value:
     if isinstance(value, ListValue):
         return ListValue([copied(item, swap) for item in value.items], value.open, value.cls)
     if isinstance(value, DictValue):
-        return DictValue({key: copied(item, swap) for key, item in value.items.items()}, value.open, value.kind, value.default, dict(value.origins))
+        return DictValue({key: copied(item, swap) for key, item in value.items.items()}, value.open, value.kind, value.default, dict(value.origins), value.other)
     if isinstance(value, Instance) and not isinstance(value, ModuleInstance):
         return Instance(value.cls, {name: copied(item, swap) for name, item in value.attrs.items()}, value.constructed_at, dict(value.origins), value.open)
     return value

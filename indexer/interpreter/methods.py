@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from cgx.indexer.interpreter import open_dicts
 from cgx.indexer.interpreter.joins import same
 from cgx.indexer.interpreter.text_format import formatted
 from cgx.indexer.interpreter.values import (
@@ -224,21 +225,21 @@ def _get_one(interp: Interp, owner: DictValue, asked: Value, default: Value, sit
 def _keys(interp: Interp, site: Site, args: list[Value], kwargs: dict[str, Value]) -> Value:
     if not isinstance(args[0], DictValue):
         return _open_result(interp, args[0], site)
-    return KeyList(interp.unkeys(args[0]), args[0].open)
+    return open_dicts.listed(interp, args[0], "keys", site) or KeyList(interp.unkeys(args[0]), args[0].open)
 
 
 @_method("dict.values")
 def _values(interp: Interp, site: Site, args: list[Value], kwargs: dict[str, Value]) -> Value:
     if not isinstance(args[0], DictValue):
         return _open_result(interp, args[0], site)
-    return ListValue(list(args[0].items.values()), args[0].open)
+    return open_dicts.listed(interp, args[0], "values", site) or ListValue(list(args[0].items.values()), args[0].open)
 
 
 @_method("dict.items")
 def _items(interp: Interp, site: Site, args: list[Value], kwargs: dict[str, Value]) -> Value:
     if not isinstance(args[0], DictValue):
         return _open_result(interp, args[0], site)
-    return ListValue(list(zip(interp.unkeys(args[0]), args[0].items.values())), args[0].open)
+    return open_dicts.listed(interp, args[0], "items", site) or ListValue(list(zip(interp.unkeys(args[0]), args[0].items.values())), args[0].open)
 
 
 @_method("dict.update")
@@ -255,6 +256,7 @@ def _update(interp: Interp, site: Site, args: list[Value], kwargs: dict[str, Val
             interp.trail.set_item(owner.items, key, value)
         if isinstance(source, DictValue) and source.open:
             interp.trail.set(owner, "open", True)
+            interp.trail.set(owner, "other", source.other if owner.other is None else open_dicts.gathered(owner.other, source.other))
     for key, value in kwargs.items():
         interp.trail.set_item(owner.items, key, value)
     return None
@@ -274,7 +276,7 @@ def _dict_pop(interp: Interp, site: Site, args: list[Value], kwargs: dict[str, V
         if len(args) > 2:
             unknown = Unknown(site.text, "missing-file", site.anchor)
             return unknown
-        return _open_result(interp, owner, site)
+        return open_dicts.standing(owner) or _open_result(interp, owner, site)
     return args[2] if len(args) > 2 else interp.raise_("KeyError", repr(key), site)
 
 
@@ -304,7 +306,7 @@ def _dict_copy(interp: Interp, site: Site, args: list[Value], kwargs: dict[str, 
     owner = args[0]
     if not isinstance(owner, DictValue):
         return owner
-    return DictValue(dict(owner.items), owner.open, owner.kind, owner.default, dict(owner.origins))
+    return DictValue(dict(owner.items), owner.open, owner.kind, owner.default, dict(owner.origins), owner.other)
 
 
 @_method("dict.clear")

@@ -290,7 +290,7 @@ def containers(interp: Interp, name: str, left: Value, right: Value) -> Value:
     if name in ("or", "and", "sub", "xor") and isinstance(left, SetValue | ListValue) and isinstance(right, SetValue | ListValue):
         return sets(interp, name, interp.make_set(left.items, left.open), interp.make_set(right.items, right.open))  # views of keys
     if name == "or" and isinstance(left, DictValue) and isinstance(right, DictValue):
-        return DictValue({**left.items, **right.items}, left.open or right.open, left.kind)
+        return DictValue({**left.items, **right.items}, left.open or right.open, left.kind, other=right.other if left.other is None else left.other)
     return NotImplemented
 
 

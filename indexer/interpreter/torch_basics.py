@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from cgx.indexer.interpreter import open_dicts
 from cgx.indexer.interpreter.core_library import first_argument, nothing
 from cgx.indexer.interpreter.scopes import Site
 from cgx.indexer.interpreter.values import (
@@ -200,7 +201,9 @@ def _tree_map(interp: Interp, site: Site, args: Args, kwargs: Kwargs) -> Value:
         if isinstance(value, tuple):
             return tuple(walk(item) for item in value)
         if isinstance(value, DictValue):
-            return DictValue({key: walk(item) for key, item in value.items.items()}, value.open)
+            made = DictValue({key: walk(item) for key, item in value.items.items()}, value.open)
+            made.other = open_dicts.gathered(None, walk(rest)) if (rest := open_dicts.standing(value)) is not None else None
+            return made
         return interp.call(func, [value], {}, site)
 
     return walk(tree)

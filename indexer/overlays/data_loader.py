@@ -24,7 +24,7 @@ from cgx.indexer.interpreter.values import (
 )
 from cgx.indexer.overlays.arguments import bind, flag, items_of
 from cgx.indexer.overlays.data_hops import dataset_hops, events_inside, function_anchor
-from cgx.indexer.overlays.data_values import collated, fresh, pinned
+from cgx.indexer.overlays.data_values import collated, fresh, from_host, pinned
 
 AUTHOR = "overlays.data_loader"
 LOADER = "torch.utils.data.DataLoader"
@@ -99,6 +99,8 @@ def iterate(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value])
     with interp.inside(scope):
         batch = one_batch(interp, loader, site)
     loader.attrs["cgx.seen"] = events_inside(scope)
+    if workers != 0:
+        from_host(batch)
     pin = flag(loader.attrs.get("pin_memory"))
     if pin and interp.flags.get("accelerator", "cuda") == "cuda":
         pinned(batch)

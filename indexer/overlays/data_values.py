@@ -5,8 +5,9 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
+from cgx.indexer.interpreter import open_dicts
 from cgx.indexer.interpreter.batches import BATCH, PINNED
-from cgx.indexer.interpreter.values import DictValue, ListValue, Opaque, TensorValue, Unknown, Value
+from cgx.indexer.interpreter.values import Alternatives, DictValue, ListValue, Opaque, TensorValue, Unknown, Value
 
 
 def collated(element: Value, batch: Value) -> Value:
@@ -28,7 +29,8 @@ def collated(element: Value, batch: Value) -> Value:
     if isinstance(element, ListValue):
         return ListValue([collated(one, batch) for one in element.items], open=element.open)
     if isinstance(element, DictValue):
-        return DictValue({key: collated(one, batch) for key, one in element.items.items()}, open=element.open)
+        rest = None if (one := open_dicts.standing(element)) is None else collated(one, batch)
+        return DictValue({key: collated(one, batch) for key, one in element.items.items()}, open=element.open, other=rest)
     if isinstance(element, Unknown):
         return collated_unknown(element, size)
     return element
@@ -47,6 +49,26 @@ def collated_unknown(element: Unknown, size: Any) -> Value:
     return Unknown(element.name, element.reason, element.anchor, BATCH, element.settle)
 
 
+def from_host(value: Value) -> Value:
+    """What worker processes hand on lies on the host, unless it was put elsewhere in so many words. In place on fresh values."""
+    if isinstance(value, TensorValue):
+        if value.device is None and value.library == "torch":
+            value.device = "cpu"
+    elif isinstance(value, tuple | ListValue | DictValue | Alternatives):
+        for one in parts_of(value):
+            from_host(one)
+    return value
+
+
+def parts_of(value: Value) -> list[Value]:
+    """What a container of a batch holds."""
+    if isinstance(value, Alternatives):
+        return [one for _, one in value.options]
+    if isinstance(value, DictValue):
+        return [*value.items.values(), value.other]
+    return list(value.items) if isinstance(value, ListValue) else list(value)
+
+
 def pinned(value: Value) -> Value:
     """The batch after ``pin_memory``: its host tensors are page-locked. Built in place on fresh values."""
     if isinstance(value, TensorValue):
@@ -54,14 +76,8 @@ def pinned(value: Value) -> Value:
             value.pinned, value.device = True, "cpu"
     elif isinstance(value, Unknown):
         value.hint = PINNED if value.hint == BATCH else value.hint  # it was made for this batch
-    elif isinstance(value, tuple):
-        for one in value:
-            pinned(one)
-    elif isinstance(value, ListValue):
-        for one in value.items:
-            pinned(one)
-    elif isinstance(value, DictValue):
-        for one in value.items.values():
+    elif isinstance(value, tuple | ListValue | DictValue | Alternatives):
+        for one in parts_of(value):
             pinned(one)
     elif isinstance(value, Opaque) and value.qname == "cgx.TensorMapping":
         pinned(value.attrs["cgx.value"])
@@ -75,5 +91,5 @@ def fresh(value: Value) -> Value:
     if isinstance(value, ListValue):
         return dataclasses.replace(value, items=[fresh(one) for one in value.items])
     if isinstance(value, DictValue):
-        return dataclasses.replace(value, items={key: fresh(one) for key, one in value.items.items()})
+        return dataclasses.replace(value, items={key: fresh(one) for key, one in value.items.items()}, other=fresh(value.other))
     return value

@@ -10,10 +10,14 @@ import contextlib
 from collections.abc import Iterator
 from typing import Any
 
+from cgx.indexer.interpreter import open_dicts
+from cgx.indexer.interpreter.items import opened
 from cgx.indexer.interpreter.trace import BranchNode, Event, LoopNode, ScopeNode
 from cgx.indexer.interpreter.values import (
     MISSING,
     DictValue,
+    External,
+    GeneratorValue,
     Instance,
     ListValue,
     ModuleInstance,
@@ -96,7 +100,8 @@ def moved_batch(interp: Any, batch: Value, non_blocking: bool, site: Any, author
             key: moved_batch(interp, one, non_blocking, site, author, f"{what}[{key!r}]")
             for key, one in batch.items.items()
         }
-        return DictValue(items, open=batch.open, kind=batch.kind)
+        rest = None if (one := open_dicts.standing(batch)) is None else moved_batch(interp, one, non_blocking, site, author, what)
+        return DictValue(items, open=batch.open, kind=batch.kind, other=rest)
     if isinstance(batch, Opaque) and batch.qname == MAPPING:
         value = moved_batch(interp, batch.attrs["cgx.value"], non_blocking, site, author, what)
         return Opaque(MAPPING, {**batch.attrs, "cgx.value": value}, batch.anchor)
@@ -158,6 +163,8 @@ def batches(interp: Any, loader: Value, site: Any) -> Sequence:
         return Sequence(
             interp.unknown("batch", "data", site), interp.unknown("len(dataloader)", "data", site, hint="int")
         )
+    if isinstance(loader, Instance) and isinstance(generator := opened(interp, loader, site), GeneratorValue):
+        return rounds_of(interp, loader, generator, site)
     listed = interp.iterate(loader, site)
     not_opened_here(interp)
     if isinstance(listed, Sequence):
@@ -172,6 +179,13 @@ def not_opened_here(interp: Any) -> None:
     events = interp.stack[-1].children
     if events and isinstance(events[-1], Event) and events[-1].kind == "fetch" and events[-1].data.get("opened"):
         events.pop()
+
+
+def rounds_of(interp: Any, loader: Value, generator: GeneratorValue, site: Any) -> Sequence:
+    """A loader whose ``__iter__`` is a generator of the source: each batch is one round of it."""
+    length = interp.attempt(lambda: interp.call(External("len"), [loader], {}, site))
+    following = Native("generator.__next__", lambda interp, at, args, kwargs: interp.next(generator, at))
+    return Sequence(None, length, "generator", site.anchor, {"on_next": following})
 
 
 def take(interp: Any, found: Sequence, site: Any) -> Value:

@@ -319,6 +319,8 @@ def loaders(interp: Any, trainer: Opaque, model: Value, given: Value, datamodule
             if hook is not None:
                 given = interp.call(hook, [], {}, site)
                 break
+    if isinstance(given, ListValue) and not given.items and not given.open:
+        return None  # a hook that has nothing to give
     return shared(interp, trainer, given)
 
 

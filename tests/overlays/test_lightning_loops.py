@@ -302,3 +302,23 @@ def test_a_strategy_without_a_count_takes_all_devices_there_are(tmp_path: Path) 
     found = read(tmp_path, options="max_epochs=1, strategy='ddp'")
     assert one(found, "unresolved", name="trainer.devices")["reason"] == "environment"
     assert rows(found, "device_device", issued_by="DistributedDataParallel", collective="all_reduce")
+
+
+def test_no_loader_no_validation(tmp_path: Path) -> None:
+    found = read(tmp_path, methods=VALIDATION.format(more="") + "\n    def val_dataloader(self):\n        return []\n")
+    assert not rows(found, "phases", name="evaluation")
+
+
+def test_a_loss_that_is_a_part_leaves_the_model_its_forward(tmp_path: Path) -> None:
+    init = "        self.loss = Loss()\n"
+    classes = ""
+    source = SCRIPT.replace("class Net(", "class Loss(torch.nn.Module):\n    def forward(self, a, b):\n        scale = a.new_tensor([1.0, 2.0])\n        return ((a - b) ** 2).mean() * scale.sum()\n\n\nclass Net(").replace(
+        "loss = torch.nn.functional.mse_loss(self(x), y)", "loss = self.loss(self(x), y)")  # fmt: skip
+    filled = {"package": "lightning", "init": init, "log": "pass", "methods": "", "optimizers": ADAM, "loader": "", "classes": classes, "options": "max_epochs=3", "fit": "", "after": ""}
+    (tmp_path / "job.py").write_text(source.format(**filled))
+    rows_ = read_job(open_tree(tmp_path), [], JobRequest(launch="python job.py"), [])
+    assert rows_.schedule is not None
+    found = {**rows_.schedule, "modules": rows_.graph["modules"]}
+    assert [row["path"] for row in found["modules"] if row.get("path") is not None] == ["", "layer", "loss"]
+    assert found["modules"][0]["code_anchor"].startswith("job.py:Net.forward")
+    assert one(found, "copies", what="a.new_tensor([1.0, 2.0])")["phase"] == "forward"

@@ -86,7 +86,7 @@ def _joined(drafts: list[Draft], called: dict[int, Draft]) -> list[Draft]:
             continue
         there = {inner.path for inner in home.walk()}
         for child in draft.children:
-            if child.path is None:
+            if child.path is None or child is home:  # the step calls the model beside its parts: the call is in here
                 kept.append(child)
             elif child.path not in there:
                 home.children.append(child)

@@ -1,0 +1,58 @@
+"""Dicts that hold more than the keys that are known: what a loop over unknown names put into them.
+
+Features of a file, the columns of a batch: each name is not known, but what stands under it is a tensor that the code made.
+One tensor stands for all of those.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from cgx.indexer.interpreter.joins import join_tensors
+from cgx.indexer.interpreter.values import Alternatives, DictValue, Sequence, TensorValue, Unknown, Value
+
+if TYPE_CHECKING:
+    from cgx.indexer.interpreter.scopes import Site
+
+
+def tensor_in(value: Value) -> TensorValue | None:
+    """The tensor that a value is, or may be."""
+    if isinstance(value, Alternatives):
+        return next((one for _, one in value.options if isinstance(one, TensorValue)), None)
+    return value if isinstance(value, TensorValue) else None
+
+
+def standing(table: Value) -> TensorValue | None:
+    """A tensor of its own for a name that is not known one by one; None where nothing is known of such."""
+    found = tensor_in(table.other) if isinstance(table, DictValue) and table.open else None
+    return None if found is None else replace(found, attrs=dict(found.attrs))
+
+
+def gathered(held: Value, value: Value) -> TensorValue | None:
+    """What stands for all names after ``value`` is put under another one."""
+    found, known = tensor_in(value), tensor_in(held)
+    if known is None:
+        return None if found is None else replace(found, attrs={})
+    if found is None:
+        return known
+    # A loop over the names puts each tensor back elsewhere: what it puts there is what stands for all behind it.
+    return join_tensors(known, found) if known.device == found.device else replace(found, attrs={})
+
+
+def element(table: DictValue) -> TensorValue | None:
+    """What any of the tensors in it is."""
+    found = standing(table)
+    for value in table.items.values() if found is not None else ():
+        found = gathered(found, value)
+    return found
+
+
+def listed(interp: Any, table: DictValue, what: str, site: Site) -> Sequence | None:
+    """``items``, ``values`` or ``keys`` of a dict for whose unknown names a tensor stands."""
+    one = element(table)
+    if one is None:
+        return None
+    key = Unknown(f"keys of {site.text}", "data", site.anchor, "str")
+    entry: Value = {"items": (key, one), "values": one, "keys": key}[what]
+    return Sequence(entry, interp.unknown(f"len({site.text})", "data", site, "int"), "list")
