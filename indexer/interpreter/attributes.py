@@ -219,6 +219,9 @@ def _special(interp: Interp, owner: Instance, name: str) -> Value:
 def _module_special(interp: Interp, owner: ModuleInstance, name: str) -> Value:
     if name == "training":
         return owner.training
+    if name == "_compiled_call_impl":  # set by ``compile()``
+        compiled = any(wrapper == "torch.compile" for wrapper, _ in owner.wrappers)
+        return Opaque("torch._dynamo.call") if compiled else None
     if name == "_modules":
         return DictValue(owner.children)
     if name == "_parameters":

@@ -556,6 +556,10 @@ def _reversed(interp: Interp, site: Site, args: Args, kwargs: Kwargs) -> Value:
 
 
 def _iter(interp: Interp, site: Site, args: Args, kwargs: Kwargs) -> Value:
+    if len(args) == 2:  # iter(function, sentinel): each round calls it
+        on_next = Native("iter.__next__", lambda i, at, a, k: i.call(args[0], [], {}, at))
+        length = interp.unknown(f"len({site.text})", "data", site, "int")
+        return Sequence(interp.unknown(site.text, "data", site), length, "generator", site.anchor, {"on_next": on_next})
     value = interp.pick(args[0])
     if isinstance(value, GeneratorValue):
         return value

@@ -14,7 +14,7 @@ from cgx.indexer.interpreter.joins import join
 from cgx.indexer.interpreter.recovery import ENDS, doubtful
 from cgx.indexer.interpreter.scopes import Frame, Scope, Site
 from cgx.indexer.interpreter.signals import RETURN, Raised, StopConsumer
-from cgx.indexer.interpreter.trace import BranchNode, CallNode, LoopNode, Node
+from cgx.indexer.interpreter.trace import BranchNode, CallNode, LoopNode, Node, ScopeNode
 from cgx.indexer.interpreter.values import (
     MISSING,
     ClassValue,
@@ -160,7 +160,7 @@ def run_body(interp: Interp, func: FunctionValue, frame: Frame, site: Site) -> V
     forward = node.owner is not None and func.name == "forward"  # called by its name: a model runs all the same
     try:
         interp.forward_depth += forward
-        with interp.inside(node, keep=False):
+        with interp.inside(node, keep=tells(interp, node)):
             if isinstance(func.node, ast.Lambda):
                 return interp.eval(func.node.body, frame)
             result = _run_statements(interp, func, frame)
@@ -171,6 +171,11 @@ def run_body(interp: Interp, func: FunctionValue, frame: Frame, site: Site) -> V
         interp.forward_depth -= forward
         interp.depth -= 1
         interp.active[key] -= 1
+
+
+def tells(interp: Interp, node: CallNode) -> bool:
+    """A call that says what a data set or producer does with its samples, even where it leaves no trace."""
+    return node.prepares and any(isinstance(one, ScopeNode) and one.qname == "torch.utils.data.worker" for one in interp.stack)
 
 
 def _run_statements(interp: Interp, func: FunctionValue, frame: Frame) -> Value:

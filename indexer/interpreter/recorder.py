@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from cgx.indexer.interpreter.trace import BranchNode, CallNode, Event, JobNode, LoopNode, Node, Trace
+from cgx.indexer.interpreter.trace import BranchNode, Event, JobNode, LoopNode, Node, Trace
 from cgx.indexer.interpreter.values import LoopContext, Unknown, Value
 from cgx.model.anchors import Anchor
 
@@ -46,7 +46,7 @@ class Recorder:
             yield node
         finally:
             del self.stack[depth - 1 :]
-            if emit and (node.children or (keep and _matters(node))):
+            if emit and (node.children or (keep and not isinstance(node, LoopNode))):
                 holder.children.append(node)
 
     @contextmanager
@@ -94,10 +94,6 @@ class Recorder:
             self.trace.unknowns.append(unknown)
             if not tested:
                 self.trace.stated.append(unknown)
-
-
-def _matters(node: Node) -> bool:
-    return not isinstance(node, CallNode | LoopNode)
 
 
 def _key(unknown: Unknown) -> tuple[str, str]:

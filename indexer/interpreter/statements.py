@@ -383,7 +383,7 @@ def assert_(interp: Interp, node: ast.Assert, frame: Frame) -> Signal:
     test = interp.eval(node.test, frame)
     site = Site(node.test, frame)
     truth = interp.truth_at(test, site)
-    if truth is False and not isinstance(test, ByRank | Alternatives):
+    if truth is False and not isinstance(test, ByRank | Alternatives) and not gradients(node.test):
         error = Raised(External("AssertionError"), site.anchor, site.text)
         if frame.handled or interp.forward_depth:
             raise error
@@ -391,6 +391,12 @@ def assert_(interp: Interp, node: ast.Assert, frame: Frame) -> Signal:
     if truth is None:
         interp.narrow(node.test, True, frame)
     return None
+
+
+def gradients(test: ast.expr) -> bool:
+    """``p.grad is None``: whether gradients are there is taken, not known."""
+    parts = test.values if isinstance(test, ast.BoolOp) else [test]
+    return any(isinstance(one, ast.Compare) and isinstance(one.left, ast.Attribute) and one.left.attr == "grad" for one in parts)
 
 
 def import_(interp: Interp, node: ast.Import, frame: Frame) -> Signal:

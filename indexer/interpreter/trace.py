@@ -6,6 +6,7 @@ Passes over the tree fold, name phases and give frequencies; nothing here decide
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
@@ -114,6 +115,10 @@ class BranchNode(Node):
     aborts: bool = False  # it ends in an exception, and the job goes on where the condition does not hold
 
 
+# calls that say what a data set does with its samples, even where they leave nothing in the trace
+PREPARES = re.compile(r"^(?!_?(build|get|make|create|load|init|set|from)[A-Z_]).*(transform|augment|pre_?process|tokeni[sz]e)|^encode(_\w+)?$", re.IGNORECASE)
+
+
 @dataclass(eq=False, slots=True)
 class CallNode(Node):
     """A call of a plain function that holds entries: ``symbol`` its qualified name, ``target`` the anchor of its def.
@@ -127,6 +132,11 @@ class CallNode(Node):
     grad: bool = True
     training: Any = True
     yields: bool = False  # of a generator: what runs at its yield is the caller's
+
+    @property
+    def prepares(self) -> bool:
+        """Its name says that it makes something of a sample: no constructor of such a thing."""
+        return bool(PREPARES.search(self.text.partition("(")[0].rpartition(".")[2])) and not self.symbol.endswith("__init__")
 
 
 @dataclass(eq=False, slots=True)

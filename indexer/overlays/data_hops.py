@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import re
 from typing import Any
 
 from cgx.indexer.interpreter.trace import CallNode, Event, Node, ScopeNode
@@ -19,7 +18,6 @@ from cgx.indexer.interpreter.values import (
 )
 from cgx.model.anchors import Anchor
 
-TRANSFORMS = re.compile(r"transform|augment|pre_?process|tokeni[sz]e", re.IGNORECASE)
 NESTED = ("dataset", "datasets")
 
 
@@ -61,7 +59,7 @@ def events_inside(scope: ScopeNode) -> list[dict[str, Any]]:
                 rows.append(row)
     for call in calls_in(scope):
         row = {"hop": "transform", "by": call.symbol, "anchor": call.anchor}
-        if TRANSFORMS.search(call.text.partition("(")[0].rpartition(".")[2]) and row not in rows:
+        if call.prepares and row not in rows:
             rows.append(row)
     return rows
 

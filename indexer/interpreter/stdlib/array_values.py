@@ -78,11 +78,11 @@ def exported(value: Value) -> Any:
         and isinstance(value.const, int | float)
     ):
         return value.const
-    if isinstance(value, ListValue):
+    if isinstance(value, ListValue) and not value.open:
         return [exported(item) for item in value.items]
     if isinstance(value, tuple):
         return tuple(exported(item) for item in value)
-    return value
+    return value  # a list that may hold more has no length
 
 
 def quiet(name: str, args: list[Any], kwargs: dict[str, Any]) -> Any:
@@ -102,7 +102,8 @@ def as_array(value: Value) -> Value:
         return value
     if isinstance(value, ListValue | tuple | int | float | bool | range):
         data = list(value) if isinstance(value, range) else value
-        return host(quiet("torch.tensor", [exported(data)], {}))
+        found = exported(data)
+        return host(quiet("torch.tensor", [found], {})) if not isinstance(found, ListValue) else None
     return None
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from cgx.indexer.interpreter.trace import LoopNode
+from cgx.indexer.interpreter.trace import CallNode, LoopNode
 from cgx.indexer.interpreter.values import TensorValue, Value
 from cgx.indexer.passes.schedule.frequency import repeat_in_step
 from cgx.indexer.passes.schedule.host_hops import host_hops
@@ -74,12 +74,26 @@ def is_batch(run: Run, spot: Spot) -> bool:
         return False  # a buffer, made before the first step
     if rank(run, spot) and (not run.own(spot) or constant(data_of(spot).get("tensor"))):
         return False  # weights that a library puts aside, tables of a metric
+    if run.step.kind == "training" and (number(run, spot) or (run.phases.of(spot) == "startup" and sets_up(spot))):
+        return False
     return run.phases.of(spot) in ("data", "evaluation", "startup", "prefill", "decode", "sample") and not spot.in_module
 
 
 def constant(tensor: Value) -> bool:
     """A parameter, or numbers that stand in the source: no data."""
     return isinstance(tensor, TensorValue) and (tensor.parameter or tensor.const is not None)
+
+
+def number(run: Run, spot: Spot) -> bool:
+    """A number that the ranks tell each other: a seed, a metric."""
+    data = data_of(spot)
+    made = str(data.get("what", "")).startswith(("torch.tensor(", "torch.as_tensor(")) or run.phases.of(spot) == "startup"
+    return made and (data.get("bytes") or 99) <= 8
+
+
+def sets_up(spot: Spot) -> bool:
+    """In a method of a module, such as one that fills its buffers."""
+    return any(isinstance(one, CallNode) and one.owner is not None for one in spot.path)
 
 
 def loader_rows(run: Run, spot: Spot) -> list[tuple[int, int, dict[str, Any]]]:

@@ -55,6 +55,11 @@ def steady(found: list[Spot]) -> list[Spot]:
     return [spot for spot in found if first_round(spot) is None] or found
 
 
+def usual(found: list[Spot]) -> list[Spot]:
+    """Those that are in each step, beside what runs in periods of its own, such as a probe; all of them where none is."""
+    return [spot for spot in found if not any(one.period is not None and one.period[1] != 1 for one in spot.branches())] or found
+
+
 def single_round(spot: Spot) -> BranchNode | None:
     """The outermost branch that is taken in one round of a loop alone, whichever."""
     return first_round(spot) or next((one for one in spot.path if isinstance(one, BranchNode) and one.once), None)

@@ -49,6 +49,8 @@ def data_functions(run: Run) -> list[Node]:
             if run.step.kind == "training" and run.phases.of(spot) not in ("data", "evaluation", "startup"):
                 continue
             calls = [one for one in spot.path if isinstance(one, CallNode)]
+            if kind == "copy" and run.step.kind == "training" and run.phases.of(spot) == "startup" and any(one.owner is not None for one in calls):
+                continue  # a module fills its buffers
             found += [one for one in calls[-1:] if not any(one is known for known in found)]
     return found
 

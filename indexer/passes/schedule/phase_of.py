@@ -22,6 +22,7 @@ ANSWERS = re.compile(r"token|text|complet|respon|answer|output|generat|decode|re
 METERS = re.compile(r"time|\bsec|elapsed|/s\b|speed|throughput|memory|bandwidth|latency|acceptance", re.IGNORECASE)
 METRIC = re.compile(r"^(?!.*(finite|isnan|isinf|norm|valid)).*(loss|acc|metric|correct)", re.IGNORECASE)
 EVALUATES = re.compile(r"(^|_)(eval|evaluate|evaluation|val|validate|validation|test)(_|$)", re.IGNORECASE)
+NORM = re.compile(r"grad\w*_?norm|norm\w*_?grad|is_?finite|is_?nan|is_?inf", re.IGNORECASE)
 CONSTRUCTOR = re.compile(r"__init__$|^setup|load_model|build_model|warm_?up", re.IGNORECASE)
 
 
@@ -231,7 +232,10 @@ class Phases:
             return "optimizer"
         if kind == "synchronize" and "synchronize" not in node.text:
             return self.by_place(spot)  # the device is waited for inside something else
-        return "logging" if kind in READS else self.by_place(spot)
+        place = self.by_place(spot)
+        if place == "optimizer" and NORM.search(node.text):
+            return place  # read before the step is taken, which waits for it
+        return "logging" if kind in READS else place
 
     def by_place(self, spot: Spot) -> str:
         if spot.order < self.forward_start:

@@ -59,8 +59,8 @@ def add_first_round(run: Run, rows: list[tuple[int, dict[str, Any]]]) -> None:
 
 
 def split(run: Run, name: str, found: list[Spot]) -> list[list[Spot]]:
-    """Logging and evaluation of different periods are phases of their own."""
-    if name not in ("logging", "evaluation") and not (name == "data" and run.regions.rollout):
+    """Logging, evaluation and checkpoints of different periods are phases of their own; of logging, not what the job tells once."""
+    if name not in ("logging", "evaluation", "checkpoint") and not (name == "data" and run.regions.rollout):
         return [found]
     lead = {id(spot) for spot in leaders(run, name, found)}
     groups: dict[Any, list[Spot]] = {}
@@ -70,7 +70,7 @@ def split(run: Run, name: str, found: list[Spot]) -> list[list[Spot]]:
             loose.append(spot)
             continue
         groups.setdefault(group_of(run, name, spot), []).append(spot)
-    if any(key[0] != "job" for key in groups):
+    if name == "logging" and any(key[0] != "job" for key in groups):
         groups = {key: part for key, part in groups.items() if key[0] != "job" or (name == "evaluation" and run.phases.after(part[0]))}
     if name == "logging":
         groups = telling(run, groups, loose) or groups

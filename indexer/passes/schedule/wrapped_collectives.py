@@ -6,7 +6,7 @@ from typing import Any
 
 from cgx.indexer.interpreter.trace import ModuleCall, ScopeNode
 from cgx.indexer.interpreter.values import ModuleInstance
-from cgx.indexer.passes.schedule.frequency import frequency_of, steady
+from cgx.indexer.passes.schedule.frequency import frequency_of, steady, usual
 from cgx.indexer.passes.schedule.situation import Run, data_of
 from cgx.indexer.passes.schedule.tree import Spot
 
@@ -74,7 +74,8 @@ def backward_places(run: Run) -> list[tuple[Spot, dict[str, Any]]]:
             if guard is not None:
                 place["frequency"]["guard"] = data_of(guard)["guard"]
         found.append((spot, place))
-    return found
+    kept = usual([spot for spot, _ in found])
+    return [(spot, place) for spot, place in found if spot in kept]
 
 
 def ddp_rows(run: Run, spot: Spot) -> list[Row]:
@@ -167,7 +168,7 @@ def sharded_rows(run: Run, spot: Spot, root: bool) -> list[Row]:
     rows: list[Row] = []
     each = None if data.get("inner") else 1  # units of a model that is not there: how many is not known
     whole = data.get("strategy") == "NO_SHARD"
-    for call in steady(run.step.forwards)[:1] if not whole else ():
+    for call in usual(steady(run.step.forwards))[:1] if not whole else ():
         place = {**within_step(run, call), "repeat": each}
         rows.append((call.order, {**base(spot, "all_gather", blocking=False), **place, "module": name}))
     for call in evaluated(run)[:1] if not whole and each is not None else ():
@@ -214,7 +215,7 @@ def plan_rows(run: Run, spot: Spot) -> list[Row]:
         if purpose == ["input"] and not input_learns(run, module):
             continue
         anchors = {"forward": run.step.forwards, "backward": run.step.backwards, "optimizer": run.step.optimizers}[phase]
-        for one in steady(anchors)[:1]:
+        for one in usual(steady(anchors))[:1]:
             place = {**run.place(one), "repeat": 1}
             rows.append((one.order, {**base(spot, collective, blocking=bool(data.get("blocking", True))), **place, "module": name}))
     return rows
@@ -261,7 +262,7 @@ def engine_rows(run: Run, spot: Spot) -> list[Row]:
 def reached(run: Run, module: Any, send: dict[str, Any]) -> list[Spot]:
     """Where it is sent: the first forward, backward or optimizer's step; a forward in each phase where it is sent ``everywhere``."""
     if not send.get("everywhere"):
-        return steady({"forward": run.step.forwards, "backward": run.step.backwards, "optimizer": run.step.optimizers}[send["phase"]])[:1]
+        return usual(steady({"forward": run.step.forwards, "backward": run.step.backwards, "optimizer": run.step.optimizers}[send["phase"]]))[:1]
     first: dict[str, Spot] = {}
     for call in calls_of(run, module):
         first.setdefault(run.phases.of(call), call)
