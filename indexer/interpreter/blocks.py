@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from cgx.indexer.interpreter.interp import Interp
     from cgx.indexer.interpreter.scopes import Frame
 
-PERIOD = "%"  # first character of a guard that is a period: "%every%counter"
+PERIOD = "%"  # first character of a guard that is a period: "%every%counter", "%-every%counter" where it holds in all rounds but those
 ONCE = "="  # first character of a guard that holds in one round of a loop: "=anchor of the loop"
 
 
@@ -50,7 +50,7 @@ def note_period(interp: Any, node: ast.expr, value: Value, frame: Frame) -> Valu
     if isinstance(value, Unknown) and not value.guard.startswith(PERIOD) and interp.loops and not interp.forward_depth:
         found = interp.period(node, frame)
         if found is not None and isinstance(found[1], int) and not isinstance(found[1], bool):
-            value.guard = f"{PERIOD}{found[1]}{PERIOD}{found[0]}"
+            value.guard = f"{PERIOD}{'' if holds_in_period(node) else '-'}{found[1]}{PERIOD}{found[0]}"
         elif not value.guard and (loop := interp.once(node, frame)) is not None:
             value.guard = f"{ONCE}{loop}"
     return value
@@ -61,7 +61,21 @@ def noted_period(value: Value) -> tuple[str, int] | None:
     if not isinstance(value, Unknown) or not value.guard.startswith(PERIOD):
         return None
     _, every, counter = value.guard.split(PERIOD, 2)
-    return counter, int(every)
+    return counter, abs(int(every))
+
+
+def turned(guard: str) -> str:
+    """The guard of ``not value``."""
+    if not guard.startswith(PERIOD):
+        return guard
+    return f"{PERIOD}{guard[2:]}" if guard[1] == "-" else f"{PERIOD}-{guard[1:]}"
+
+
+def periodic_side(interp: Any, node: ast.expr, test: Value, frame: Frame) -> bool:
+    """Whether the condition's period is told by its true side: as it is written, or as the value was that it asks."""
+    if isinstance(test, Unknown) and noted_period(test) is not None and interp.period(node, frame) is None:
+        return not test.guard.startswith(f"{PERIOD}-")
+    return holds_in_period(node)
 
 
 def rest_of(interp: Any, node: ast.If, test: Value, leaves_true: bool, frame: Frame) -> BranchNode | None:
@@ -70,5 +84,5 @@ def rest_of(interp: Any, node: ast.If, test: Value, leaves_true: bool, frame: Fr
         return None
     text = frame.code.text(node.test)
     period = interp.period(node.test, frame) or noted_period(test) or interp.period_behind(test)
-    fits = holds_in_period(node.test) is not leaves_true
+    fits = periodic_side(interp, node.test, test, frame) is not leaves_true
     return BranchNode(frame.anchor(node.test), negated(text) if leaves_true else text, period=period if fits else None)

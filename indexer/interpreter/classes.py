@@ -216,7 +216,7 @@ def dataclass_init(interp: Interp, cls: ClassValue, instance: Instance, args: li
         if name in given:
             value = given[name]
         elif spread is not None:
-            value = Unknown(f"{cls.name}.{name}", getattr(spread, "reason", "unsupported"), anchor)
+            value = Unknown(f"{cls.name}.{name}", getattr(spread, "reason", "unsupported"), anchor, settle=getattr(spread, "settle", None))
         else:
             value = field_default(interp, cls, name, site)
         if value is MISSING:

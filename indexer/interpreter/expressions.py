@@ -104,7 +104,8 @@ def call(interp: Interp, node: ast.Call, frame: Frame) -> Value:
         else:
             found = interp.as_keywords(value, site)
             if found is None:
-                spread = value if isinstance(value, Unknown) else interp.unknown(frame.code.text(keyword.value), "unsupported", site)
+                known = next((one for _, one in getattr(value, "options", ()) if isinstance(one, Unknown)), value)
+                spread = known if isinstance(known, Unknown) else interp.unknown(frame.code.text(keyword.value), "unsupported", site)
             else:
                 kwargs.update(found)
     if isinstance(func, _LOCALS):

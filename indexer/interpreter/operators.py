@@ -8,6 +8,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from cgx.indexer.interpreter.blocks import turned
 from cgx.indexer.interpreter.joins import join, same
 from cgx.indexer.interpreter.signals import Raised
 from cgx.indexer.interpreter.values import (
@@ -363,7 +364,7 @@ def _negate(interp: Interp, value: Value, site: Site) -> Value:
     truth = interp.truth(value)
     if truth is None:
         unknown = derived(interp, (value,), site, "bool")
-        unknown.guard = getattr(value, "guard", "")
+        unknown.guard = turned(getattr(value, "guard", ""))
         if isinstance(value, TensorValue):
             interp.transfer("branch", value, site)
         return unknown
@@ -412,10 +413,16 @@ def compare(interp: Interp, kind: type[ast.cmpop], left: Value, right: Value, si
         return interp.unknown(site.text, "unsupported", site, "bool")
 
 
+INFINITY = float("inf")
+ENDLESS = {"gt": False, "ge": False, "lt": True, "le": True, "eq": False, "ne": True}  # a count or a time against no limit
+
+
 def at_least(name: str, left: Value, right: Value) -> bool | None:
     """What a lower bound of one side tells: a count of devices is above 0."""
     if isinstance(right, Unknown) and not isinstance(left, Unknown):
         name, left, right = REFLECTED[name], right, left
+    if isinstance(left, Unknown) and right == INFINITY and left.hint in ("int", "float") and name in ENDLESS:
+        return ENDLESS[name]
     if not isinstance(left, Unknown) or left.least is None or not isinstance(right, int):
         return None
     if name in ("gt", "le"):

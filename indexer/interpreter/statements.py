@@ -13,7 +13,7 @@ from types import NoneType
 from typing import TYPE_CHECKING, Any
 
 from cgx.indexer.interpreter import operators
-from cgx.indexer.interpreter.blocks import holds_in_period, noted_period, rest_of, run_block
+from cgx.indexer.interpreter.blocks import noted_period, periodic_side, rest_of, run_block
 from cgx.indexer.interpreter.classes import make_class
 from cgx.indexer.interpreter.guards import first_rounds
 from cgx.indexer.interpreter.joins import join, join_shapes, same
@@ -162,7 +162,7 @@ def undecided(interp: Interp, node: ast.If, test: Value, frame: Frame) -> Signal
     anchor = frame.anchor(node.test)
     interp.note_unknown(test, tested=True)
     period = interp.period(node.test, frame) or noted_period(test) or interp.period_behind(test)
-    in_period = holds_in_period(node.test)
+    in_period = periodic_side(interp, node.test, test, frame)
     if period is not None and in_period:
         interp.period_conditions[text] = period
     rounds = first_rounds(interp, test, text)

@@ -253,3 +253,55 @@ def test_conditions_are_said_without_pairs_of_not(tmp_path: Path) -> None:
     source = LOOP.replace("model = Net()", "import os\ndef pick():\n    if not os.environ.get('A'):\n        return None\n    return 3\nmodel = Net()")
     source += "    if not (not (len(os.listdir('/data')) > step)):\n        loss.item()\n"
     assert not any("not (not" in str(one["frequency"]) or "not not" in str(one["frequency"]) for one in entries(tmp_path, source)["host_device"]["syncs"])
+
+
+def test_a_flag_that_is_turned_round_keeps_its_period(tmp_path: Path) -> None:
+    source = NET + """
+class Settings:
+    size, micro = 64, 4
+    def rounds(self, devices):
+        return self.size // devices // self.micro
+settings = Settings()
+model = Net().cuda()
+optimizer = torch.optim.SGD(model.parameters(), 0.1)
+steps, number, most = 0, 0, float("inf")
+batches = iter(torch.utils.data.DataLoader(torch.load("x.pt")))
+while steps < most:
+    number += 1
+    waits = number % settings.rounds(2) != 0
+    model(next(batches).cuda()).sum().backward()
+    if not waits:
+        optimizer.step()
+        steps += 1
+"""
+    rows = entries(tmp_path, source)
+    assert rows["compute"]["gradient_accumulation"]["value"] == 8 and rows["compute"]["optimizer_step"]["frequency"] == {"per": "step"}
+
+
+def test_no_limit_is_never_reached(tmp_path: Path) -> None:
+    source = "import time\nlimit = None or float('inf')\nbegun = time.perf_counter()\n" + LOOP + "    if time.perf_counter() - begun > limit:\n        print(loss.item())\n"
+    assert syncs(entries(tmp_path, source), len((source).splitlines())) == []
+
+
+def test_what_a_file_would_give_a_record_is_asked_for_once(tmp_path: Path) -> None:
+    source = """
+import torch.nn as nn, yaml
+from dataclasses import dataclass
+@dataclass
+class Config:
+    wide: int = 4
+    narrow: int = 2
+def read(path):
+    with open(path) as file:
+        given = yaml.safe_load(file)
+    given.update(more=3)
+    return Config(**given)
+config = read("model.yaml")
+net = nn.Linear(config.wide, config.narrow) if config.wide > 3 else nn.Linear(3, config.narrow)
+"""
+    assert {one.settle for one in job(tmp_path, {"main.py": source}).unknowns} == {("--file", "model.yaml")}
+
+
+def test_weights_that_are_merged_at_the_end_are_no_average(tmp_path: Path) -> None:
+    source = LOOP + "for weight in model.parameters():\n    weight.data = weight.data * 0.9 + weight.data * 0.1\n"
+    assert "ema" not in entries(tmp_path, source)["compute"]

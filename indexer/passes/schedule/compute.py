@@ -88,6 +88,16 @@ def forward_rows(run: Run) -> Rows:
     return rows + event_rows("forward")(run)
 
 
+def ema_rows(run: Run) -> Rows:
+    """Averages that the step keeps: weights that are swapped or merged for an evaluation, or at the end, are none."""
+    kept = [spot for spot in run.events("compute", "ema") if data_of(spot).get("value") != "in place" or average(run, spot)]
+    return [event_row(run, spot) for spot in kept]
+
+
+def average(run: Run, spot: Spot) -> bool:
+    return run.phases.in_step(spot) and run.phases.of(spot) not in ("evaluation", "checkpoint")
+
+
 def accumulation_rows(run: Run) -> Rows:
     """How many micro-steps one optimizer step has, at their loop or guard."""
     step = run.step
@@ -172,7 +182,7 @@ KEYS: tuple[tuple[str, Callable[[Run], Rows]], ...] = (
     ("precision", precision_rows),
     ("zero_grad", event_rows("zero_grad")),
     ("lr_schedule", in_step_rows("lr_schedule")),
-    ("ema", event_rows("ema")),
+    ("ema", ema_rows),
     ("no_grad", scope_rows("torch.no_grad")),
     ("inference_mode", scope_rows("torch.inference_mode")),
     ("tensor_parallel", event_rows("tensor_parallel")),
