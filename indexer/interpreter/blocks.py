@@ -79,8 +79,8 @@ def periodic_side(interp: Any, node: ast.expr, test: Value, frame: Frame) -> boo
 
 
 def rest_of(interp: Any, node: ast.If, test: Value, leaves_true: bool, frame: Frame) -> BranchNode | None:
-    """The branch that the statements after ``node`` are in, where one side of it left the block. None inside a model."""
-    if interp.forward_depth or interp.constructing_stack:
+    """The branch that the statements after ``node`` are in, where one side of it left the block. None in a constructor."""
+    if interp.constructing_stack:
         return None
     text = frame.code.text(node.test)
     period = interp.period(node.test, frame) or noted_period(test) or interp.period_behind(test)

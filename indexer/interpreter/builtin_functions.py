@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import builtins
+import itertools
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -486,6 +487,8 @@ def _reduced(pick: Callable[[Any], Any], name: str) -> Handler:
 
 def _reduce_dims(interp: Interp, name: str, items: list[Value], site: Site) -> Value:
     if any(isinstance(item, TensorValue) for item in items):
+        for best, item in itertools.pairwise(items):
+            operators.compare(interp, ast.Gt if name == "max" else ast.Lt, item, best, site)
         for item in items:
             if isinstance(item, TensorValue):
                 interp.transfer("branch", item, site)

@@ -14,8 +14,13 @@ FIELD, NO_DEFAULT = "dataclasses.Field", "dataclasses.MISSING"
 
 def fields_of(interp: Interp, cls: ClassValue) -> dict[str, Value] | None:
     """A ``Field`` with name, type, default, factory and metadata for each field in order; None for a class that is no dataclass."""
-    names = next((c.info["dataclass"] for c in cls.mro if isinstance(c, ClassValue) and "dataclass" in c.info), None)
+    names = _table(cls)
     return None if names is None else {name: _field(interp, cls, name) for name in names}
+
+
+def _table(cls: ClassValue) -> dict[str, Value] | None:
+    """Field -> class that has it, of the class or the nearest base that is a dataclass."""
+    return next((c.info["dataclass"] for c in cls.mro if isinstance(c, ClassValue) and "dataclass" in c.info), None)
 
 
 def keyword_only(cls: ClassValue, name: str) -> bool:
@@ -23,7 +28,7 @@ def keyword_only(cls: ClassValue, name: str) -> bool:
     given = cls.lookup(name)
     if isinstance(given, Opaque) and given.qname == FIELD and "kw_only" in given.attrs:
         return given.attrs["kw_only"] is True
-    home = cls.info["dataclass"].get(name)
+    home = (_table(cls) or {}).get(name)
     options = home.info.get("options", {}) if isinstance(home, ClassValue) else {}
     return options.get("kw_only") is True
 

@@ -25,6 +25,7 @@ from cgx.indexer.interpreter.trace import OpNode
 from cgx.indexer.interpreter.values import (
     DELEGATE,
     MISSING,
+    Alternatives,
     BoundMethod,
     ByRank,
     ClassValue,
@@ -575,6 +576,9 @@ class Externals:
         result = row.call(plain_args, plain_kwargs, defaults)
         if isinstance(result, Unknown) and row.kind == "query" and inputs and not inputs[0].name:
             result.name = site.text  # what --set takes
+        if _open_positions(kwargs, site) and row.name.rpartition(".")[2] not in CONVERSIONS:
+            for tensor in _tensors(result):  # sizes and axes may stand among what is spread
+                tensor.shape = tensor.const = None
         _share_device(inputs, result)
         if len(inputs) == 1 and inputs[0].pinned and (row.kind == "view" or row.name == "operator.getitem") and isinstance(result, TensorValue):
             result.device, result.pinned = inputs[0].device, True  # a part of pinned memory, whatever its shape
@@ -593,11 +597,14 @@ class Externals:
                 tensor.library = "torch"
         if row.kind != "query" and not numpy:
             outputs = [] if row.name == "operator.setitem" else _tensors(result)
+            given = [*zip(args[1:], plain_args[1:]), *((kwargs[key], plain) for key, plain in plain_kwargs.items())]
+            sure = [*plain_args[:1], *(plain for one, plain in given if not self._may_be_none(one))]
+            taken = [tensor for plain in sure for tensor in _tensors(plain) if tensor.library == "torch"]  # an array is no tensor yet
             steps = row.steps(plain_args, plain_kwargs)  # a library function that runs several ops in turn
             for step in steps or ():
                 self.emit(OpNode(site.anchor, site.text, qname=step.name, inputs=list(step.inputs), outputs=list(step.outputs)))
             if steps is None:
-                self.emit(OpNode(site.anchor, site.text, qname=row.name, inputs=inputs, outputs=outputs, opaque=row.opaque))
+                self.emit(OpNode(site.anchor, site.text, qname=row.name, inputs=taken, outputs=outputs, opaque=row.opaque))
         sync = row.sync_of(plain_args, plain_kwargs)
         if sync is not None and inputs:
             self.transfer(sync, inputs[0], site)
@@ -630,6 +637,11 @@ class Externals:
                     self.trail.set(target, name, getattr(result, name))
             return target
         return target if isinstance(target, TensorValue) else result
+
+    def _may_be_none(self: Any, given: Value) -> bool:
+        """An optional argument that the code leaves open: no tensor that the op surely takes."""
+        given = self.pick(given)
+        return isinstance(given, Alternatives) and any(option is None for _, option in given.options)
 
     def _unknown_op(self: Any, qname: str, inputs: list[TensorValue], site: Site) -> Value:
         if inputs and all(value.library == "numpy" for value in inputs):
@@ -714,6 +726,11 @@ def _listed_device(args: Args, result: TensorValue) -> None:
         result.device, result.pinned = device, False if device == "cpu" else None
 
 
+def _open_positions(kwargs: Kwargs, site: Site) -> bool:
+    """``f(*rest)`` where nobody knows what is in ``rest``."""
+    return "*" in kwargs and isinstance(site.node, ast.Call) and any(isinstance(arg, ast.Starred) for arg in site.node.args)
+
+
 def _tensors(value: Any) -> list[TensorValue]:
     if isinstance(value, TensorValue):
         return [value]
@@ -738,6 +755,7 @@ BUILTIN_BASES = {
     "collections.Counter": "dict",
     "weakref.WeakKeyDictionary": "dict",
 }
+CONVERSIONS = frozenset({"to", "type", "type_as", "cuda", "cpu"})
 RESHAPING = frozenset({"resize_", "resize_as_", "set_", "squeeze_", "unsqueeze_", "transpose_", "t_", "swapaxes_", "swapdims_", "as_strided_"})
 QUIET_BASES = frozenset(
     ["object", "abc.ABC", "typing.Generic", "typing.Protocol", "enum.Enum", "torch.autograd.Function", "torch.utils.data.Dataset", "torch.utils.data.IterableDataset", "Exception", "ValueError", "RuntimeError", "threading.local", "logging.Logger", "nn.Module"]

@@ -466,6 +466,8 @@ MAX_TEXT = 1_000_000
 def _plain(interp: Interp, site: Site, args: list[Value], kwargs: dict[str, Value], name: str) -> Value:
     """Call the method of a constant with constant arguments; iterables of constants are converted both ways."""
     owner = args[0]
+    if name == "join":  # of a table: its keys, whatever it holds
+        args = [owner, *(ListValue(interp.unkeys(arg), arg.open) if isinstance(arg, DictValue) else arg for arg in args[1:])]
     plain_args = [interp.plain(arg) for arg in args[1:]]
     plain_kwargs = {key: interp.plain(value) for key, value in kwargs.items()}
     if any(interp.not_plain(value) for value in [*plain_args, *plain_kwargs.values()]):

@@ -17,6 +17,7 @@ from cgx.indexer.interpreter.trace import LoopNode, ModuleCall, OpNode, ScopeNod
 from cgx.indexer.interpreter.values import (
     MISSING,
     BoundMethod,
+    ClassValue,
     DictValue,
     DType,
     FunctionValue,
@@ -381,7 +382,13 @@ def tensors_of(value: Value) -> list[TensorValue]:
     if isinstance(value, DictValue):
         return [tensor for item in value.items.values() for tensor in tensors_of(item)]
     if isinstance(value, Instance) and not isinstance(value, ModuleInstance):
-        return [tensor for item in value.attrs.values() if isinstance(item, TensorValue | tuple) for tensor in tensors_of(item)]
+        kinds = (TensorValue, tuple, ListValue, Instance) if _is_record(value) else (TensorValue, tuple)
+        return [tensor for item in value.attrs.values() if isinstance(item, kinds) and (not isinstance(item, Instance) or _is_record(item)) for tensor in tensors_of(item)]
     return []
+
+
+def _is_record(value: Instance) -> bool:
+    """An object of a dataclass: what a model gives, which may hold what its parts gave."""
+    return any("dataclass" in cls.info for cls in value.cls.mro if isinstance(cls, ClassValue))
 
 

@@ -389,6 +389,8 @@ def compare(interp: Interp, kind: type[ast.cmpop], left: Value, right: Value, si
     if is_tensor(left) or is_tensor(right):
         if left is None or right is None or isinstance(left, str) or isinstance(right, str):
             return name == "ne"
+        if not is_tensor(left) and isinstance(left, (*PLAIN, Dim)):  # numbers leave it to the tensor
+            name, left, right = REFLECTED[name], right, left
         return interp.op(f"operator.{name}", [left, right], {}, site)
     found = compare_dims(name, left, right)
     if found is not NotImplemented:

@@ -82,8 +82,11 @@ class Frame:
         return self.code.path
 
     def anchor(self, node: ast.AST) -> Anchor:
+        named = node.func if isinstance(node, ast.Call) else node
         line = getattr(node, "lineno", 1)
         end = getattr(node, "end_lineno", None)
+        if isinstance(named, ast.Attribute) and named.end_lineno is not None:
+            line = named.end_lineno  # in a chain over several lines each name stands for itself, as in a traceback
         return Anchor(self.code.path, self.symbol, line, end if end != line else None)
 
 

@@ -1,0 +1,87 @@
+"""What model code does with tensors beside calling layers: iterates, chains, compares, maps, returns early, gives results on."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from interpreted import build
+
+from cgx.indexer.interpreter.trace import BranchNode, ModuleCall, OpNode, Trace
+
+HEAD = "import torch\nfrom torch import nn\n\n"
+
+
+def model(folder: Path, body: str, *inputs: str, before: str = "") -> Trace:
+    lines = "".join(f"        {line}\n" for line in body.strip("\n").split("\n"))
+    text = f"{HEAD}{before}\nclass M(nn.Module):\n    def forward(self, x, n=None):\n{lines}"
+    return build(folder, {"m.py": text}, "m:M()", inputs)
+
+
+def seen(trace: Trace) -> list[tuple[str, int, list[object]]]:
+    """Name, line within the body, and shapes of what each op gives."""
+    nodes = [node for node in trace.root.walk() if isinstance(node, OpNode)]
+    return [(node.qname.rpartition(".")[2], node.anchor.line, [tensor.shape for tensor in node.outputs]) for node in nodes]
+
+
+def conditions(trace: Trace) -> dict[str, list[str]]:
+    branches = [node for node in trace.root.walk() if isinstance(node, BranchNode)]
+    return {node.text: [op.qname.rpartition(".")[2] for op in node.walk() if isinstance(op, OpNode)] for node in branches}
+
+
+def test_what_follows_an_early_return_is_under_its_condition(tmp_path: Path) -> None:
+    trace = model(tmp_path, "if n.all():\n    return x\nreturn x.exp()", "x=float32[2,3]", "n=int64[2]")
+    assert conditions(trace)["not (n.all())"] == ["exp"]
+
+
+def test_iterating_a_tensor_unbinds_it(tmp_path: Path) -> None:
+    trace = model(tmp_path, "a, b = x\nfor row in a:\n    b = b + row\nreturn b", "x=float32[2,3]")
+    assert [(name, shapes) for name, _, shapes in seen(trace) if name == "unbind"] == [("unbind", [(3,), (3,)]), ("unbind", [(), (), ()])]
+
+
+def test_each_call_of_a_chain_stands_at_its_own_line(tmp_path: Path) -> None:
+    trace = model(tmp_path, "return (x.reshape(3, 2)\n    .t()\n    .reshape(6))", "x=float32[2,3]")
+    lines = [line for _, line, _ in seen(trace)]
+    assert [line - lines[0] for line in lines] == [0, 1, 2]
+
+
+def test_numbers_leave_a_comparison_to_the_tensor(tmp_path: Path) -> None:
+    trace = model(tmp_path, "y = 3 <= x\nz = max(x.sum(), n.sum())\nreturn y", "x=float32[2]", "n=float32[2]")
+    assert [name for name, _, _ in seen(trace)] == ["ge", "sum", "sum", "gt"]
+
+
+def test_a_mapped_function_sees_tensors_without_the_mapped_axis(tmp_path: Path) -> None:
+    body = (
+        "f = lambda q, k: q >= k\nfor dims in [(None, 0), (0, None)]:\n    f = torch.vmap(f, in_dims=dims, out_dims=0)\n"
+        "return f(torch.arange(4), torch.arange(5)) | x"
+    )
+    found = [(name, shapes) for name, _, shapes in seen(model(tmp_path, body, "x=bool[4,5]"))]
+    assert found[2:] == [("ge", [()]), ("or", [(4, 5)])]
+
+
+def test_sizes_among_what_is_spread_are_not_known(tmp_path: Path) -> None:
+    trace = model(tmp_path, "import os\nsizes = os.environ['SIZES']\nreturn x.reshape(*sizes, -1)", "x=float32[2,3]")
+    assert [shapes for name, _, shapes in seen(trace) if name == "reshape"] == [[None]]
+
+
+def test_a_tensor_that_may_be_none_is_no_sure_input(tmp_path: Path) -> None:
+    body = "m = None if n.all() else torch.ones(3, 3)\nreturn nn.functional.scaled_dot_product_attention(x, x, x, attn_mask=m)"
+    trace = model(tmp_path, body, "x=float32[2,3,4]", "n=int64[2]")
+    op = next(node for node in trace.root.walk() if isinstance(node, OpNode) and node.qname.endswith("attention"))
+    assert [tensor.shape for tensor in op.inputs] == [(2, 3, 4)] * 3
+
+
+def test_results_hold_what_parts_gave(tmp_path: Path) -> None:
+    before = (
+        "from dataclasses import dataclass\n@dataclass\nclass Part:\n    last: object = None\n    all: object = None\n"
+        "class Whole(Part):\n    pass\n"
+    )
+    trace = model(tmp_path, "return Whole(x.sum(), Part(x, [x]))", "x=float32[2,3]", before=before)
+    call = next(node for node in trace.root.walk() if isinstance(node, ModuleCall))
+    assert [tensor.shape for _, tensor in call.outputs] == [(), (2, 3), (2, 3)]
+    assert not trace.faults
+
+
+def test_joining_the_keys_of_a_table(tmp_path: Path) -> None:
+    before = "import re\nTABLE = {'ForOne': len, 'ForTwo': max}\nkind = re.findall(f\"({'|'.join(TABLE)})\", 'NetForTwo')[0]\n"
+    trace = model(tmp_path, "return x.exp() if kind == 'ForTwo' else x.sin()", "x=float32[2]", before=before)
+    assert [name for name, _, _ in seen(trace)] == ["exp"]
