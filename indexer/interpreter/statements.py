@@ -12,7 +12,7 @@ from functools import partial
 from types import NoneType
 from typing import TYPE_CHECKING, Any
 
-from cgx.indexer.interpreter import operators
+from cgx.indexer.interpreter import operators, twin_calls
 from cgx.indexer.interpreter.blocks import noted_period, periodic_side, rest_of, run_block
 from cgx.indexer.interpreter.classes import make_class
 from cgx.indexer.interpreter.guards import first_rounds
@@ -101,6 +101,8 @@ def if_(interp: Interp, node: ast.If, frame: Frame) -> Signal:
     test = interp.eval(node.test, frame)
     site = Site(node.test, frame)
     truth = interp.truth_at(test, site)
+    if truth is not None and isinstance(test, ByRank) and not interp.in_model and twin_calls.run(interp, node, test, frame):
+        return None
     guard = interp.guard(node.test, test, frame) if truth is not None else None
     if truth is not None:
         body = node.body if truth else node.orelse
