@@ -13,7 +13,6 @@ from cgx.indexer.interpreter.values import (
     DictValue,
     GeneratorValue,
     Instance,
-    KeyList,
     ListValue,
     SetValue,
     TensorValue,
@@ -225,7 +224,7 @@ def _get_one(interp: Interp, owner: DictValue, asked: Value, default: Value, sit
 def _keys(interp: Interp, site: Site, args: list[Value], kwargs: dict[str, Value]) -> Value:
     if not isinstance(args[0], DictValue):
         return _open_result(interp, args[0], site)
-    return open_dicts.listed(interp, args[0], "keys", site) or KeyList(interp.unkeys(args[0]), args[0].open)
+    return open_dicts.listed(interp, args[0], "keys", site) or ListValue(interp.unkeys(args[0]), args[0].open, keys=True)
 
 
 @_method("dict.values")

@@ -22,7 +22,6 @@ from cgx.indexer.interpreter.values import (
     External,
     FunctionValue,
     Instance,
-    KeyList,
     ListValue,
     ModuleObject,
     Native,
@@ -377,8 +376,8 @@ def compare(interp: Interp, kind: type[ast.cmpop], left: Value, right: Value, si
     if kind in (ast.In, ast.NotIn):
         return _flip(contains(interp, left, right, site), kind is ast.NotIn)
     name, function = COMPARE[kind]
-    if isinstance(left, KeyList | SetValue) and isinstance(right, KeyList | SetValue):
-        left, right = (interp.make_set(one.items, one.open) if isinstance(one, KeyList) else one for one in (left, right))
+    if all(isinstance(one, SetValue) or (isinstance(one, ListValue) and one.keys) for one in (left, right)):
+        left, right = (interp.make_set(one.items, one.open) if isinstance(one, ListValue) else one for one in (left, right))
     if several(left, right):
         return lift(interp, (left, right), lambda a, b: compare(interp, kind, a, b, site))
     if isinstance(left, (*PLAIN, type(None))) and isinstance(right, (*PLAIN, type(None))):

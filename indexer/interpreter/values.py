@@ -70,12 +70,7 @@ class ListValue:
     items: list[Value] = field(default_factory=list)
     open: bool = False
     cls: ClassValue | None = None  # a user's subclass of list
-
-
-class KeyList(ListValue):
-    """The keys of a dict: compared as a set is."""
-
-    __slots__ = ()
+    keys: bool = False  # the keys of a dict: compared as a set is
 
 
 @dataclass(eq=False, slots=True)

@@ -339,8 +339,17 @@ def held_device(interp: Any, owner: Value, site: Any) -> str | None:
 def add_param_group(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
     group = kwargs.get("param_group", args[1] if len(args) > 1 else None)
     groups = args[0].attrs.get("param_groups") if isinstance(args[0], Opaque) else None
-    if isinstance(groups, ListValue):
-        interp.trail.append(groups.items, group)
+    if not isinstance(groups, ListValue):
+        return None
+    defaults = args[0].attrs.get("defaults")
+    if isinstance(group, DictValue) and isinstance(defaults, DictValue):
+        for name, value in defaults.items.items():
+            if name not in group.items:
+                interp.trail.set_item(group.items, name, value)
+    interp.trail.append(groups, group)
+    made = args[0].attrs.get("cgx.made")
+    if made is not None and made[0].data.get("groups") is not None:
+        made[0].data["groups"] = len(groups.items)
     return None
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from cgx.indexer.interpreter.values import ListValue, Opaque, Value
+from cgx.indexer.interpreter.values import DictValue, Instance, ListValue, Opaque, Value
 from cgx.indexer.overlays.arguments import bind, plain
 
 AUTHOR = "overlays.schedulers"
@@ -34,9 +34,18 @@ def constructor(qname: str, signature: str) -> Any:
         bound = bind(signature, args, kwargs)
         shown = ", ".join(f"{key}={plain(value)}" for key, value in bound.items() if plain(value) is not None)
         interp.event("compute", site, author=AUTHOR, key="lr_schedule", value=f"{qname.rpartition('.')[2]}({shown})")
+        note_first_rates(interp, bound.get("optimizer"))
         return Opaque(qname, {"optimizer": bound.get("optimizer")}, site.anchor)
 
     return construct
+
+
+def note_first_rates(interp: Any, optimizer: Value) -> None:
+    """Every scheduler keeps the rate that it found in a group beside it."""
+    groups = optimizer.attrs.get("param_groups") if isinstance(optimizer, Opaque | Instance) else None
+    for group in groups.items if isinstance(groups, ListValue) else ():
+        if isinstance(group, DictValue) and "initial_lr" not in group.items and "lr" in group.items:
+            interp.trail.set_item(group.items, "initial_lr", group.items["lr"])
 
 
 def step(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
@@ -67,6 +76,7 @@ def named(name: str) -> Any:
         kind = plain(bound.pop("name", None)) or name.removeprefix("get_").partition("_schedule")[0]
         shown = ", ".join(f"{key}={plain(value)}" for key, value in bound.items() if plain(value) is not None)
         interp.event("compute", site, author=AUTHOR, key="lr_schedule", value=f"{kind}({shown})")
+        note_first_rates(interp, bound.get("optimizer"))
         return Opaque(qname, {"optimizer": bound.get("optimizer")}, site.anchor)
 
     return construct

@@ -393,3 +393,53 @@ torch.save(own.state_dict(), "own.pt")
     assert sorted({row["collective"] for row in found["device_device"]}) == ["all_reduce", "reduce_scatter"]
     assert [row["what"] for row in found["host_device"]["copies"] if row["direction"] == "D2H"] == ["own.state_dict()"]
     assert not [row for row in found["unresolved"] if row["reason"] == "error"]
+
+
+def test_an_object_that_one_rank_holds(tmp_path: Path) -> None:
+    trace = job(tmp_path, {"main.py": NET + """
+import os, copy
+class Average:
+    def __init__(self, model):
+        self.held = copy.deepcopy(model).eval()
+    def update(self, model):
+        for a, b in zip(self.held.parameters(), model.parameters()):
+            a.data.mul_(0.9).add_(b.data, alpha=0.1)
+rank = int(os.environ["RANK"])
+model = Net().cuda()
+average = Average(model) if rank in {-1, 0} else None
+optimizer = torch.optim.SGD(model.parameters(), 0.1)
+for step in range(7):
+    model(torch.randn(8, 4).cuda()).sum().backward()
+    optimizer.step()
+    if average:
+        average.update(model)
+if rank in {-1, 0}:
+    average.held(torch.randn(8, 4).cuda())
+"""}, "torchrun --nproc_per_node 2 main.py")
+    assert not trace.faults
+    found = build(trace).rows
+    assert found["compute"]["ema"]["value"] == "in place"
+
+
+def test_groups_that_are_added_and_rates_that_schedulers_keep(tmp_path: Path) -> None:
+    trace = job(tmp_path, {"main.py": NET + """
+import re, zipfile, yaml
+given = "data.yaml"
+if zipfile.is_zipfile(given):
+    given = None
+if isinstance(given, str):
+    given = yaml.safe_load(open(given))
+model = Net().cuda()
+optimizer = torch.optim.SGD(model.fc.parameters(), lr=0.1)
+optimizer.add_param_group({"params": [nn.Parameter(torch.zeros(3).cuda())], "weight_decay": 0.5})
+scheduler = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: step)
+parts = re.split(pattern=r"\\s", string="a b")
+for step in range(given["steps"] + len(parts)):
+    model(torch.randn(8, 4).cuda()).sum().backward()
+    for group in optimizer.param_groups:
+        group["lr"] = group["initial_lr"] * 0.5 + group["lr"]
+    optimizer.step()
+""", "data.yaml": "steps: 5\n"})
+    found = build(trace).rows
+    assert not trace.faults and not trace.unknowns
+    assert found["compute"]["optimizer"]["groups"] == 2 and found["loops"][0]["count"] == 7

@@ -91,7 +91,24 @@ def _buffer(interp: Any, site: Any, args: Args, kwargs: Kwargs) -> Value:
     return Opaque(TEXT_FILE, {"name": "", "mode": "r", "__content__": content}, site.anchor)
 
 
+def _archive(begins: tuple[bytes, ...], suffixes: tuple[str, ...]) -> Handler:
+    """``is_zipfile(path)``: by the content where the source holds it, else by a suffix that is no archive's."""
+
+    def call(interp: Any, site: Any, args: Args, kwargs: Kwargs) -> Value:
+        path = args[0] if args else kwargs.get("filename", kwargs.get("name"))
+        data, text = read_bytes(interp, path), text_of(path)
+        if data is not None:
+            return data.startswith(begins)
+        if text is not None and not text.lower().endswith(suffixes) and "." in text.rpartition("/")[2]:
+            return False
+        return Unknown(site.text, "missing-file", site.anchor, "bool")
+
+    return call
+
+
 ENTRIES: dict[str, Handler] = {
+    "zipfile.is_zipfile": _archive((b"PK",), (".zip", ".whl", ".npz", ".pt", ".pth", ".jar")),
+    "tarfile.is_tarfile": _archive((b"\x1f\x8b", b"BZh", b"\xfd7zXZ", b"ustar"), (".tar", ".tgz", ".gz", ".bz2", ".xz")),
     "open": open_path,
     "builtins.open": open_path,
     "io.open": open_path,

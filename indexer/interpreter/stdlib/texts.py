@@ -56,6 +56,12 @@ def searching(name: str) -> Handler:
     """``re.search`` and its kind, as functions and as methods of a compiled pattern."""
 
     def call(interp: Any, site: Any, args: Args, kwargs: Kwargs) -> Value:
+        places = [part for part in ("pattern", "repl", "string") if part != "repl" or name in ("sub", "subn")]
+        while len(args) < len(places) and places[len(args)] in kwargs:  # given by name
+            args, kwargs = [*args, kwargs[places[len(args)]]], {key: value for key, value in kwargs.items() if key != places[len(args)]}
+        if not args:
+            return derived(site, list(kwargs.values()))
+
         def once(*values: Value) -> Value:
             try:
                 pattern = _pattern(values[0])
