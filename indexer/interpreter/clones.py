@@ -107,7 +107,7 @@ class Clones:
             return build()
         key = (
             tuple(value_key(arg) for arg in args), tuple((name, value_key(value)) for name, value in kwargs.items()),
-            self.flags.get("default_dtype"), self.flags.get("default_device"), self.flags.get("grad"),
+            self.flags.get("default_dtype"), self.flags.get("default_device"), self.flags.get("legacy_device"), self.flags.get("grad"),
             tuple(sorted(self.assumptions.items())),
         )  # fmt: skip
         for made in spot.made:

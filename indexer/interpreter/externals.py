@@ -572,7 +572,7 @@ class Externals:
         numpy &= not made
         if row.opaque and not inputs:
             return Unknown(site.text, "unmodelled", site.anchor)  # a query of an extension, or its loading: no op on tensors
-        defaults = Defaults(self.flags.get("default_dtype", "float32"), self.flags.get("default_device", "cpu"))
+        defaults = Defaults(self.flags.get("default_dtype", "float32"), self.flags.get("default_device", "cpu"), self.flags.get("legacy_device", "cpu"))
         result = row.call(plain_args, plain_kwargs, defaults)
         if isinstance(result, Unknown) and row.kind == "query" and inputs and not inputs[0].name:
             result.name = site.text  # what --set takes

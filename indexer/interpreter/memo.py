@@ -119,7 +119,7 @@ class Memo:
         flags = self.flags
         key = (
             id(module.cls), place, tuple(value_key(arg) for arg in args), tuple((name, value_key(value)) for name, value in kwargs.items()),
-            flags.get("grad"), flags.get("autocast"), id(flags.get("stream")), flags.get("default_dtype"), flags.get("default_device"),
+            flags.get("grad"), flags.get("autocast"), id(flags.get("stream")), flags.get("default_dtype"), flags.get("default_device"), flags.get("legacy_device"),
             tuple(sorted(self.assumptions.items())),
         )  # fmt: skip
         try:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from cgx.indexer.interpreter.blocks import turned
 from cgx.indexer.interpreter.joins import join, same
 from cgx.indexer.interpreter.signals import Raised
+from cgx.indexer.interpreter.trace import BranchNode
 from cgx.indexer.interpreter.values import (
     MISSING,
     Alternatives,
@@ -79,13 +80,24 @@ def lift(interp: Interp, values: tuple[Value, ...], function: Callable[..., Valu
         if isinstance(value, ByRank):
             size = len(value.values)
             results = []
-            for rank in range(size):
+            here = ranks_here(interp, size)
+            for rank in here:
                 picked = tuple(v.values[rank] if isinstance(v, ByRank) and len(v.values) == size else v for v in values)
                 results.append(function(*picked))
+            if len(here) < size:  # what the others have is not looked at
+                results = [results[here.index(rank)] if rank in here else results[0] for rank in range(size)]
             return by_rank(results)
         if isinstance(value, Alternatives):
             return _each_option(interp, value, partial(_in_place, function, values, index))
     return function(*values)
+
+
+def ranks_here(interp: Interp, size: int) -> list[int]:
+    """The modelled ranks that reach this place: those of the innermost branch that depends on the rank."""
+    for node in reversed(interp.stack):
+        if isinstance(node, BranchNode) and node.decided and node.ranks:
+            return [rank for rank in node.ranks if rank < size] or list(range(size))
+    return list(range(size))
 
 
 def _each_option(interp: Interp, value: Alternatives, function: Callable[[Value], Value]) -> Value:

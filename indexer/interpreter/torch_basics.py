@@ -74,6 +74,7 @@ def _one_device(value: Value, index: Value, site: Site) -> Value:
 def _dtype_default(interp: Interp, site: Site, args: Args, kwargs: Kwargs) -> Value:
     if args and isinstance(args[0], DType):
         interp.trail.set_item(interp.flags, "default_dtype", args[0].name)
+        _lower_precision(interp, args[0].name, site)
     return None
 
 
@@ -98,8 +99,17 @@ def _set_tensor_type(interp: Interp, site: Site, args: Args, kwargs: Kwargs) -> 
     kind = TENSOR_TYPES.get(name.rpartition(".")[2])
     if kind is not None:
         interp.trail.set_item(interp.flags, "default_dtype", kind)
-        interp.trail.set_item(interp.flags, "default_device", "cuda" if ".cuda." in name else "cpu")
+        place = "cuda" if ".cuda." in name else "cpu"
+        interp.trail.set_item(interp.flags, "default_device", place)
+        interp.trail.set_item(interp.flags, "legacy_device", place)
+        _lower_precision(interp, kind, site)
     return None
+
+
+def _lower_precision(interp: Interp, dtype: str, site: Site) -> None:
+    """Parameters and activations are made in fewer bits from here on."""
+    if dtype in ("float16", "bfloat16"):
+        interp.event("compute", site, author="interpreter.torch_basics", key="precision", value=dtype, how="default dtype")
 
 
 def _false(interp: Interp, site: Site, args: Args, kwargs: Kwargs) -> Value:

@@ -20,6 +20,7 @@ class Defaults:
 
     dtype: str = "float32"
     device: str | None = "cpu"
+    legacy: str = "cpu"  # where torch.Tensor(2, 3) lies: the default tensor type alone says so
 
 
 DEFAULTS = Defaults()

@@ -7,8 +7,10 @@ all belong to units below it sends nothing.
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from typing import Any
 
+from cgx.indexer.interpreter.trace import LoopNode
 from cgx.indexer.interpreter.values import ClassValue, External, ModuleInstance, Opaque, Partial, TensorValue, Value
 from cgx.indexer.overlays.arguments import argument_text, bind, dtype_name, flag, items_of
 from cgx.indexer.overlays.transfer import all_modules, module_tensors, tensor_bytes
@@ -129,6 +131,9 @@ def policy_units(interp: Any, module: ModuleInstance, wrap: Value, site: Any) ->
     if not isinstance(wrap, Opaque | Partial):
         return []
     attrs = wrap.attrs if isinstance(wrap, Opaque) else wrap.kwargs
+    if callable_value := attrs.get("lambda_fn"):
+        below = [one for one in all_modules(module) if one is not module]
+        return [one for one in below if interp.truth(interp.attempt(lambda held=one: interp.call(callable_value, [held], {}, site))) is True]
     classes = items_of(attrs.get("transformer_layer_cls", attrs.get("module_classes"))) or []
     return [one for one in all_modules(module) if one is not module and any(is_kind(one, cls) for cls in classes)]
 
@@ -163,9 +168,10 @@ def wrap(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) ->
         if bound.get("device_id") is not None:
             to_device(interp, [module], None, site)
         if flag(bound.get("sync_module_states"), False) and interp.world.size != 1:
-            for _ in [*units, module]:
-                interp.event("collective", site, author=AUTHOR, collective="broadcast", parallelism="data", blocking=True,
-                             issued_by="FullyShardedDataParallel", what="parameters and buffers", key="set_up")  # fmt: skip
+            for one in [*units, module]:
+                with several(interp, module, one, site):
+                    interp.event("collective", site, author=AUTHOR, collective="broadcast", parallelism="data", blocking=True,
+                                 issued_by="FullyShardedDataParallel", what="parameters and buffers", key="set_up")  # fmt: skip
         for tensor in module_tensors(module):
             if tensor.device == "cpu" and bound.get("device_id") is not None:
                 interp.trail.set(tensor, "device", "cuda")
@@ -173,6 +179,13 @@ def wrap(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) ->
                 interp.trail.set_item(tensor.attrs, "cgx.flat", True)
     precision_event(interp, bound.get("mixed_precision"), site)
     return Opaque(FSDP, {"module": bound.get("module")}, site.anchor)
+
+
+def several(interp: Any, module: ModuleInstance, unit: ModuleInstance, site: Any) -> Any:
+    """Round what is done for a unit that stands for a list of unknown length: a loop over them."""
+    if any(key == "*" and child is unit for one in all_modules(module) for key, child in one.children.items()):
+        return interp.inside(LoopNode(site.anchor, site.text, count=interp.unknown("units", "data", site, hint="int"), expr=site.text, over="container"))
+    return nullcontext()
 
 
 def no_sync(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:

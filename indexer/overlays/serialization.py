@@ -8,10 +8,10 @@ from typing import Any
 from cgx.indexer.interpreter import loaded
 from cgx.indexer.interpreter.stdlib.files import TEXT_FILE
 from cgx.indexer.interpreter.stdlib.support import text_of
-from cgx.indexer.interpreter.values import Device, DictValue, FunctionValue, Opaque, Value
+from cgx.indexer.interpreter.values import Device, DictValue, FunctionValue, ModuleInstance, Opaque, Value
 from cgx.indexer.overlays.arguments import argument_text, bind, device_type, tensors_in
 from cgx.indexer.overlays.data_files import loaded_data
-from cgx.indexer.overlays.transfer import ACCELERATORS, on_device, tensor_bytes
+from cgx.indexer.overlays.transfer import ACCELERATORS, load_state, on_device, tensor_bytes
 
 AUTHOR = "overlays.serialization"
 
@@ -123,6 +123,15 @@ def safetensors_load(interp: Any, site: Any, args: list[Value], kwargs: dict[str
     return DictValue(open=True)
 
 
+def safetensors_load_model(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    """``load_model(model, file)``: the file is read to the host (or to ``device``), then the model takes its weights from there."""
+    bound = bind("model filename strict device", args, kwargs)
+    state = safetensors_load(interp, site, [bound.get("filename")], {"device": bound["device"]} if "device" in bound else {})
+    if isinstance(bound.get("model"), ModuleInstance):
+        load_state(interp, site, [bound["model"], state], {})
+    return NotImplemented
+
+
 ENTRIES: dict[str, Any] = {
     "torch.save": save,
     "torch.serialization.save": save,
@@ -131,6 +140,8 @@ ENTRIES: dict[str, Any] = {
     "torch.serialization.load": load,
     "ultralytics.utils.patches.torch_load": load,
     "safetensors.torch.load_file": safetensors_load,
+    "safetensors.torch.load_model": safetensors_load_model,
+    "safetensors.torch.save_model": save,
     "torch.distributed.checkpoint.save": dcp_save,
     "torch.distributed.checkpoint.state_dict_saver.save": dcp_save,
     "torch.distributed.checkpoint.async_save": dcp_async_save,

@@ -24,9 +24,11 @@ PARAMETRIZE = "torch_nn_parametrize.py.txt"
 COLLECTIONS = "collections_abc.py.txt"
 DIFFUSERS = "diffusers_mixins.py.txt"
 PIPELINE = "deepspeed_pipe.py.txt"
+FAIRSCALE = "fairscale_layers.py.txt"
+XFUSER = "xfuser_parallel.py.txt"
 
 MODULES: dict[str, str] = {COMPOSITE: "torch.nn.modules.composite", PARAMETRIZE: "torch.nn.utils.parametrize", COLLECTIONS: "collections.abc",
-                           PIPELINE: "deepspeed.pipe", DIFFUSERS: "diffusers.mixins"}  # fmt: skip
+                           PIPELINE: "deepspeed.pipe", DIFFUSERS: "diffusers.mixins", FAIRSCALE: "fairscale.nn.model_parallel", XFUSER: "xfuser.core.distributed"}  # fmt: skip
 
 ROWS: tuple[tuple[str, str, str, str], ...] = (  # public name, module that defines it, file, symbol
     ("torch.nn.MultiheadAttention", "torch.nn.modules.activation", COMPOSITE, "MultiheadAttention"),
@@ -56,6 +58,19 @@ ROWS: tuple[tuple[str, str, str, str], ...] = (  # public name, module that defi
     ("diffusers.ModelMixin", "diffusers.models.modeling_utils", DIFFUSERS, "ModelMixin"),
     ("diffusers.models.ModelMixin", "", DIFFUSERS, "ModelMixin"),
     ("diffusers.SchedulerMixin", "diffusers.schedulers.scheduling_utils", DIFFUSERS, "SchedulerMixin"),
+    *((f"fairscale.nn.model_parallel.initialize.{name}", "fairscale.nn.model_parallel", FAIRSCALE, name) for name in (
+        "initialize_model_parallel", "model_parallel_is_initialized", "destroy_model_parallel", "get_model_parallel_group", "get_data_parallel_group",
+        "get_model_parallel_world_size", "get_model_parallel_rank", "get_model_parallel_src_rank", "get_data_parallel_world_size", "get_data_parallel_rank")),
+    *((f"fairscale.nn.model_parallel.layers.{name}", "fairscale.nn.model_parallel", FAIRSCALE, name) for name in (
+        "ColumnParallelLinear", "RowParallelLinear", "ParallelEmbedding", "VocabParallelEmbedding")),
+    *((f"fairscale.nn.model_parallel.mappings.{name}", "fairscale.nn.model_parallel", FAIRSCALE, name) for name in (
+        "copy_to_model_parallel_region", "reduce_from_model_parallel_region", "scatter_to_model_parallel_region", "gather_from_model_parallel_region")),
+    *((f"xfuser.core.distributed.{name}", "xfuser.core.distributed.parallel_state", XFUSER, name) for name in (
+        "init_distributed_environment", "initialize_model_parallel", "model_parallel_is_initialized", "get_sequence_parallel_world_size",
+        "get_sequence_parallel_rank", "get_ulysses_parallel_world_size", "get_ulysses_parallel_rank", "get_ring_parallel_world_size",
+        "get_classifier_free_guidance_world_size", "get_classifier_free_guidance_rank", "get_sp_group", "get_cfg_group")),
+    ("xfuser.core.long_ctx_attention.xFuserLongContextAttention", "xfuser.core.long_ctx_attention.hybrid", XFUSER, "LongContextAttention"),
+    ("yunchang.LongContextAttention", "yunchang.hybrid", XFUSER, "LongContextAttention"),
     ("torch.nn.utils.parametrize.ParametrizationList", "", PARAMETRIZE, "ParametrizationList"),
     ("torch.nn.utils.parametrize.register_parametrization", "", PARAMETRIZE, "register_parametrization"),
     ("torch.nn.utils.parametrize.remove_parametrizations", "", PARAMETRIZE, "remove_parametrizations"),

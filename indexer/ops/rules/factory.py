@@ -279,7 +279,7 @@ def legacy_tensor(dtype: str) -> Rule:
     def rule(call: Call) -> Value:
         data = call.get("data")
         name = dtype or call.defaults.dtype
-        device = "cuda" if ".cuda." in call.row.name else "cpu"
+        device = "cuda" if ".cuda." in call.row.name else "cpu" if dtype else call.defaults.legacy
         if isinstance(data, tuple) and all(isinstance(item, int | Dim) for item in data) and len(data) != 1:
             return tensor(data or (0,), name, device)
         inner = data[0] if isinstance(data, tuple) and len(data) == 1 else data

@@ -50,11 +50,14 @@ def explicit_row(run: Run, spot: Spot) -> dict[str, Any]:
 def purpose_of_place(run: Run, spot: Spot, data: dict[str, Any]) -> str | None:
     """The default group: inside a model's forward activations move (tensor), elsewhere gradients, metrics or control (data).
 
-    Where the model is replicated or sharded over that group, its ranks hold other samples in the forward too.
+    Where the model is replicated or sharded over that group, its ranks hold other samples in the forward too. Where a model is
+    split over it, what else goes over it keeps those ranks alike.
     """
     if not data.get("default_group"):
         return None
-    return "tensor" if spot.modules and not replicated(run) else "data"
+    if replicated(run):
+        return "data"
+    return "tensor" if spot.modules or any(other.modules and data_of(other).get("default_group") for other in run.events("collective")) else "data"
 
 
 def replicated(run: Run) -> bool:

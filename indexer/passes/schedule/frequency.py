@@ -30,11 +30,30 @@ def guard_text(branches: list[BranchNode]) -> str:
     """Conditions round a place, as one text."""
     texts: list[str] = []
     for branch in branches:
-        if branch.text and branch.text not in texts and ELEMENT not in branch.text:
-            texts.append(branch.text)
+        text = plainly(branch.text)
+        if text and text not in texts and ELEMENT not in text:
+            texts.append(text)
     if len(texts) == 1:
         return texts[0]
     return " and ".join(f"({text})" if " or " in text or " if " in text else text for text in texts)
+
+
+def plainly(text: str) -> str:
+    """The condition without what is negated twice."""
+    while text.startswith("not (not (") and whole(text[4:]) and whole(text[9:-1]):
+        text = text[10:-2]
+    return text
+
+
+def whole(text: str) -> bool:
+    """The text is one expression in parentheses, behind a ``not`` or by itself."""
+    depth = 0
+    inner = text.removeprefix("not ")
+    for index, char in enumerate(inner):
+        depth += (char == "(") - (char == ")")
+        if depth == 0 and index < len(inner) - 1:
+            return False
+    return depth == 0 and inner.startswith("(")
 
 
 GRAPH = "torch.cuda.graph"

@@ -9,6 +9,7 @@ from typing import Any
 
 from cgx.indexer.interpreter.trace import CallNode, Event, LoopNode, ModuleCall, Trace
 from cgx.indexer.interpreter.values import ClassValue
+from cgx.indexer.passes.fold.place import stands_in
 from cgx.indexer.passes.schedule.frequency import at_once, first_round, frequency_of, repeat_of
 from cgx.indexer.passes.schedule.phase_of import Phases
 from cgx.indexer.passes.schedule.ranks import ranks_of
@@ -144,5 +145,5 @@ def data_of(spot: Spot) -> dict[str, Any]:
 
 def caller(spot: Spot) -> Anchor | None:
     """The site of the innermost plain call that leads here."""
-    sites = [site for site in spot.call_sites() if site != spot.anchor]
+    sites = [site for site in spot.call_sites() if site != spot.anchor and not stands_in(site)]
     return sites[-1] if sites else None

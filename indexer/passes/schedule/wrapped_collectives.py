@@ -166,10 +166,10 @@ def sharded_rows(run: Run, spot: Spot, root: bool) -> list[Row]:
     data = unit_data(run, spot)
     name = ", ".join(run.naming.of(one) or one.cls.name for one in data.get("modules", []))
     rows: list[Row] = []
-    each = None if data.get("inner") else 1  # units of a model that is not there: how many is not known
+    each = None if data.get("inner") or "*" in name.split(".") else 1  # units of a model that is not there, or of an open list: how many is not known
     whole = data.get("strategy") == "NO_SHARD"
-    for call in usual(steady(run.step.forwards))[:1] if not whole else ():
-        place = {**within_step(run, call), "repeat": each}
+    for call in gathering(run, data.get("modules", [])) if not whole else ():
+        place = {**run.place(call), "repeat": each}
         rows.append((call.order, {**base(spot, "all_gather", blocking=False), **place, "module": name}))
     for call in evaluated(run)[:1] if not whole and each is not None else ():
         rows.append((call.order, {**base(spot, "all_gather", blocking=False), **run.place(call), "module": name}))
@@ -181,6 +181,17 @@ def sharded_rows(run: Run, spot: Spot, root: bool) -> list[Row]:
             sent = {**base(spot, collective, blocking=False), **here, "frequency": place["frequency"], "module": name}
             rows.append((backward.order, sent))
     return rows
+
+
+def gathering(run: Run, units: list[ModuleInstance]) -> list[Spot]:
+    """Calls for which units are gathered: the step's forward; where a job only infers, each call of the model that holds them."""
+    found = usual(steady(run.step.forwards))
+    if run.step.kind == "training":
+        return found[:1]
+    wanted = set(map(id, units))
+    models = [spot for spot in run.spots if isinstance(spot.node, ModuleCall) and not spot.in_module and not spot.in_worker]
+    holding = [spot for spot in models if run.phases.of(spot) != "startup" and wanted & {id(one) for one in descendants(spot.node.module)}]  # type: ignore[attr-defined]
+    return holding or found[:1]
 
 
 def evaluated(run: Run) -> list[Spot]:
@@ -195,11 +206,6 @@ def resharded(data: dict[str, Any], root: bool) -> bool:
         return False
     value = data.get("reshard_after_forward")
     return value is None or (bool(value) if isinstance(value, bool | int) else True)
-
-
-def within_step(run: Run, call: Spot) -> dict[str, Any]:
-    place = run.place(call)
-    return {**place, "repeat": 1}
 
 
 def plan_rows(run: Run, spot: Spot) -> list[Row]:
