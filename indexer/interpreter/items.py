@@ -156,7 +156,7 @@ def _from_dict(interp: Interp, owner: DictValue, key: Value, site: Site) -> Valu
             values = list(owner.items.values())
             if all(value is values[0] for value in values) or same_kind(values):
                 return values[0]
-        if isinstance(key, Unknown) and not owner.items and owner.other is not None:
+        if isinstance(key, Unknown) and owner.other is not None and (not owner.items or owner.under is key):
             return owner.other
         return operators.derived(interp, (key,), site) if isinstance(key, Unknown) else interp.unknown(site.text, "data", site)
     if found in owner.items:
@@ -228,7 +228,8 @@ def set_item(interp: Interp, owner: Value, key: Value, value: Value, site: Site)
                 if isinstance(item, TensorValue) and isinstance(value, TensorValue) and not item.parameter:
                     interp.trail.set_item(owner.items, held, join(item, value, site.text, site.anchor))
             interp.trail.set(owner, "open", True)
-            interp.trail.set(owner, "other", under_unknown(owner.other, value))
+            interp.trail.set(owner, "under", key if isinstance(value, Instance) and (owner.other is None or owner.under is key) else None)
+            interp.trail.set(owner, "other", value if owner.under is not None else under_unknown(owner.other, value))
         else:
             if found == "lr" and "params" in owner.items and interp.loops:  # a group of an optimizer
                 interp.event("compute", site, author="interpreter.items", key="lr_schedule", value="set by hand", at="step")

@@ -26,7 +26,9 @@ from cgx.indexer.interpreter.values import (
     MAYBE,
     MISSING,
     Alternatives,
+    BoundMethod,
     DictValue,
+    FunctionValue,
     GeneratorValue,
     Instance,
     ListValue,
@@ -231,7 +233,7 @@ def _indexed(interp: Interp, node: Any, frame: Frame, loop: LoopNode, items: lis
         return None
     literal = isinstance(node.iter, ast.List | ast.Tuple) or len(items) == 1 or by_name(node.iter, items, frame)
     named = all(isinstance(item, str) for item in items) and looks_up(node)  # what is done for one name is not what is done for another
-    limit = MAX_NAMES if named else MAX_JOB_UNROLL if literal else FEW if len(items) <= FEW and (records(items) or loop.named) else 1
+    limit = MAX_NAMES if named else MAX_JOB_UNROLL if literal else FEW if len(items) <= FEW and (records(items) or loop.named or acting(items)) else 1
     outer_exit, frame.early_exit = frame.early_exit, False
     context = LoopContext(loop.expr, len(items), loop.bound or loop.anchor)
     summarised = interp.summarised
@@ -293,6 +295,13 @@ def keyed(source: Value, items: list[Value]) -> bool:
     """Entries of a dict by their names (``for k, v in batch.items()``): what is done to one is not done to the others."""
     names = items if isinstance(source, DictValue) else [item[0] if isinstance(item, tuple) and len(item) == 2 else None for item in items]
     return all(isinstance(name, str) for name in names) and len(set(names)) == len(names)
+
+
+def acting(items: list[Value]) -> bool:
+    """Objects of several classes of the source (hooks, callbacks), or functions: each does something of its own."""
+    if all(isinstance(one, Instance) and not isinstance(one, ModuleInstance) for one in items):
+        return len({id(one.cls) for one in items}) > 1  # type: ignore[attr-defined]
+    return all(isinstance(one, FunctionValue | BoundMethod) for one in items)
 
 
 def works(nodes: list[Node]) -> bool:

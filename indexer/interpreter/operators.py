@@ -572,7 +572,9 @@ def contains(interp: Interp, item: Value, group: Value, site: Site) -> Value:
     if isinstance(group, DictValue):
         key = interp.key(item)
         if key is MISSING:
-            return derived(interp, (item,), site, "bool")
+            if not group.items and not group.open:
+                return False
+            return True if group.under is item else derived(interp, (item,), site, "bool")
         if key in group.items:
             return True
         return interp.unknown(site.text, "missing-file", site, "bool") if group.open else False

@@ -93,6 +93,7 @@ class DictValue:
     default: Value = None  # the factory of a defaultdict
     origins: dict[Any, Anchor] = field(default_factory=dict)
     other: Value = None  # an object that stands under a key that is not known
+    under: Value = None  # that key, where it was put there under one
 
 
 @dataclass(eq=False, slots=True)

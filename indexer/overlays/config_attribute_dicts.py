@@ -99,7 +99,7 @@ ENTRIES: dict[str, Handler] = {
     **{flavour.qname: maker(flavour) for flavour in FLAVOURS},
     **{name: maker(flavour) for name, flavour in ALIASES.items()},
     **{f"{flavour.qname}.__cgx_new__": subclass(flavour) for flavour in FLAVOURS},
-    **{name: handler for flavour in FLAVOURS for name, handler in methods(flavour.qname).items()},
+    **{name: handler for flavour in FLAVOURS for name, handler in methods(flavour.qname, flavour).items()},
     **{f"{flavour.qname}.{name}": _to_dict for flavour in FLAVOURS for name in ("to_dict", "toDict", "as_dict")},
     "ml_collections.ConfigDict.update": _deep_update,
     "ml_collections.ConfigDict.update_from_flattened_dict": nothing,

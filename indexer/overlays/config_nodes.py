@@ -320,9 +320,20 @@ METHODS: dict[str, Handler] = {
 }
 
 
-def methods(qname: str) -> dict[str, Handler]:
+def methods(qname: str, flavour: Flavour | None = None) -> dict[str, Handler]:
     """The handlers of a node class under its name."""
-    return {f"{qname}.{name}": handler for name, handler in METHODS.items()}
+    return {f"{qname}.{name}": with_entries(handler, flavour or Flavour(qname)) for name, handler in METHODS.items()}
+
+
+def with_entries(handler: Handler, flavour: Flavour) -> Handler:
+    """The handler for an instance of a subclass too, whose own constructor does not call the library's."""
+
+    def call(interp: Any, site: Any, args: Args, kwargs: Kwargs) -> Value:
+        if args and isinstance(args[0], Instance) and ITEMS not in args[0].attrs:
+            args[0].attrs |= {ITEMS: DictValue(), INFO: Info(flavour)}
+        return handler(interp, site, args, kwargs)
+
+    return call
 
 
 def subclass(flavour: Flavour) -> Handler:

@@ -394,3 +394,26 @@ def test_hparams_of_tensorflow(run: Run) -> None:
         """
     )
     assert (names["epochs"], names["lr"], names["sizes"], names["name"], names["all_of"]) == (5, 0.5, [3, 4], "b", 5)
+
+
+def test_a_subclass_with_a_constructor_of_its_own_is_a_dictionary_too(run: Run) -> None:
+    code = """
+from addict import Dict
+
+class Config(Dict):
+    def __init__(__self, *args, **kwargs):
+        object.__setattr__(__self, "__frozen", False)
+        for arg in args:
+            for key, value in arg.items():
+                __self[key] = value
+
+    def __getattr__(self, name):
+        try:
+            return super().__getattr__(name)
+        except KeyError:
+            raise AttributeError(name)
+
+c = Config({"a": 1, "b": {"c": 2}})
+got = (c.a, c["b"]["c"], len(c), sorted(c.keys()))
+"""
+    assert run(code)["got"] == (1, 2, 2, ["a", "b"])

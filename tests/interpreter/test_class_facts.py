@@ -77,3 +77,26 @@ class Part(torch.jit.ScriptModule):
 Part()(torch.zeros(1, 2))
 """
     assert called(job(tmp_path, {"main.py": source})) == ["Part", "Linear"]
+
+
+def test_an_object_under_a_name_that_is_not_known_is_found_there(tmp_path: Path) -> None:
+    source = """
+import time
+
+class Hub:
+    held = {}
+
+    def __init__(self, width):
+        self.width = width
+
+    @classmethod
+    def get(cls, name, width=0):
+        if name not in cls.held:
+            cls.held[name] = cls(width)
+        return cls.held[name]
+
+name = f"run_{time.time()}"
+Hub.get(name, 5)
+width = Hub.get(name).width
+"""
+    assert width(tmp_path, source) == 5

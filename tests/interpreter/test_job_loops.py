@@ -236,3 +236,16 @@ def test_a_package_that_imports_its_files_fills_its_registry(tmp_path: Path) -> 
     files = {"kinds/__init__.py": package, **{f"kinds/kind{one}.py": busy.format(one) for one in range(12)}}
     trace = job(tmp_path, {**files, "main.py": MODEL + "from kinds import register\nassert len(register) == 12\nNet(register['11'] // 900)(torch.zeros(1, 4))\n"})
     assert next(calls(trace)).outputs[0][1].shape == (1, 4) and not reasons(trace)
+
+
+def test_hooks_of_several_classes_are_gone_through_one_by_one(tmp_path: Path) -> None:
+    source = MODEL + (
+        "class Reads:\n    def after(self, loss):\n        print(loss.item())\n"
+        "class Waits:\n    def after(self, loss):\n        torch.cuda.synchronize()\n"
+        "net = Net(2).cuda()\nhooks = [Reads(), Waits()]\n"
+        "for step in range(100):\n    loss = net(torch.zeros(1, 4, device='cuda')).sum()\n    loss.backward()\n"
+        "    for hook in hooks:\n        if hasattr(hook, 'after'):\n            hook.after(loss)\n"
+    )
+    trace = job(tmp_path, {"main.py": source})
+    kinds = [node.data["sync"] for node in trace.root.walk() if isinstance(node, Event) and node.kind == "sync" and "Net(2)" not in node.text]
+    assert kinds == ["item", "synchronize"]

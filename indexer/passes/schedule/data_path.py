@@ -5,18 +5,20 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from cgx.indexer.interpreter.trace import CallNode, LoopNode
+from cgx.indexer.interpreter.trace import CallNode, LoopNode, ModuleCall
 from cgx.indexer.interpreter.values import TensorValue, Value
 from cgx.indexer.passes.schedule.frequency import repeat_in_step
 from cgx.indexer.passes.schedule.host_hops import host_hops
 from cgx.indexer.passes.schedule.merge import merged
 from cgx.indexer.passes.schedule.situation import Run, data_of
+from cgx.indexer.passes.schedule.step import is_model
 from cgx.indexer.passes.schedule.stepped import HostCall
 from cgx.indexer.passes.schedule.tree import Spot, heads
 
 MADE = re.compile(r"(torch|th)\.(zeros|ones|empty|full|eye|arange|linspace|rand\w*|[Tt]ensor)\w*\(")
 METHOD = re.compile(r"\.(to|cuda|copy_|cpu|xpu)\(")
 FIELDS = ("hop", "by", "workers", "asynchronous", "blocks_step")
+STARTUP = 2  # the place of its hops behind those of the step and of evaluation
 
 
 def data_path_rows(run: Run, hosted: list[HostCall]) -> list[dict[str, Any]]:
@@ -35,10 +37,13 @@ def data_path_rows(run: Run, hosted: list[HostCall]) -> list[dict[str, Any]]:
         if rank(run, spot) and not run.own(spot):
             continue
         rows.append((rank(run, spot), spot.order, own_row(run, spot, {"hop": hop, "by": by})))
+    copies = []
     for spot in run.events("copy"):
         data = data_of(spot)
         if data.get("direction") == "H2D" and not data.get("carrier") and is_batch(run, spot):
-            rows.append((rank(run, spot), spot.order, copy_row(run, spot, data)))
+            copies.append((rank(run, spot), spot.order, copy_row(run, spot, data)))
+    moved = run.step.kind == "training" and any(place == 0 for place, _, _ in copies)
+    rows += [row for row in copies if not (moved and row[0] == STARTUP)]  # what is made before the first step is no batch then
     ordered = [one for _, _, one in sorted(rows, key=lambda entry: entry[:2])]
     return merged(dedupe(ordered))
 
@@ -63,7 +68,7 @@ def dedupe(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def rank(run: Run, spot: Spot) -> int:
-    return {"evaluation": 1, "startup": 2, "teardown": 3}.get(run.phases.of(spot), 0)
+    return {"evaluation": 1, "startup": STARTUP, "teardown": 3}.get(run.phases.of(spot), 0)
 
 
 def is_batch(run: Run, spot: Spot) -> bool:
@@ -76,7 +81,8 @@ def is_batch(run: Run, spot: Spot) -> bool:
         return False  # weights that a library puts aside, tables of a metric
     if run.step.kind == "training" and (number(run, spot) or (run.phases.of(spot) == "startup" and sets_up(spot))):
         return False
-    return run.phases.of(spot) in ("data", "evaluation", "startup", "prefill", "decode", "sample") and not spot.in_module
+    prepared = not any(isinstance(one, ModuleCall) and is_model(one.module) for one in spot.path)  # by a module that only moves it
+    return run.phases.of(spot) in ("data", "evaluation", "startup", "prefill", "decode", "sample") and (not spot.in_module or prepared)
 
 
 def constant(tensor: Value) -> bool:
