@@ -300,7 +300,7 @@ def keyed(source: Value, items: list[Value]) -> bool:
 def acting(items: list[Value]) -> bool:
     """Objects of several classes of the source (hooks, callbacks), or functions: each does something of its own."""
     if all(isinstance(one, Instance) and not isinstance(one, ModuleInstance) for one in items):
-        return len({id(one.cls) for one in items}) > 1  # type: ignore[attr-defined]
+        return len({id(one.cls) for one in items}) > 1
     return all(isinstance(one, FunctionValue | BoundMethod) for one in items)
 
 

@@ -67,9 +67,9 @@ def inside(node: Opaque, value: Any) -> Value:
     """A value as it is kept in a node."""
     flavour = node.attrs[INFO].flavour
     if isinstance(value, DictValue | dict):
-        return make_node(flavour, value, node.anchor, node)
+        return make_node(flavour, value, getattr(node, "anchor", None), node)
     if is_node(value):
-        return like(value, make_node(flavour, value.attrs[ITEMS], value.anchor, node, value.attrs[INFO].cls))
+        return like(value, make_node(flavour, value.attrs[ITEMS], getattr(value, "anchor", None), node, value.attrs[INFO].cls))
     if isinstance(value, ListValue | list):
         items = value.items if isinstance(value, ListValue) else value
         return ListValue([inside(node, item) for item in items], isinstance(value, ListValue) and value.open)
@@ -151,7 +151,7 @@ def put(interp: Any, node: Opaque, path: list[Any], value: Any) -> None:
     for part in path[:-1]:
         held = node.attrs[ITEMS].items.get(part)
         if not is_node(held):
-            held = make_node(node.attrs[INFO].flavour, {}, node.anchor, node)
+            held = make_node(node.attrs[INFO].flavour, {}, getattr(node, "anchor", None), node)
             interp.trail.set_item(node.attrs[ITEMS].items, part, held)
         node = held
     interp.trail.set_item(node.attrs[ITEMS].items, path[-1], inside(node, value))
