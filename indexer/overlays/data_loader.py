@@ -42,6 +42,8 @@ def construct(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value
     """Remember the options with torch's defaults."""
     bound = bind(SIGNATURE, args, kwargs)
     attrs = {"batch_size": 1, "shuffle": False, "num_workers": 0, "pin_memory": False, "drop_last": False, **bound}
+    if isinstance(attrs["num_workers"], Unknown):
+        interp.note_unknown(attrs["num_workers"])  # how many processes fetch
     attrs.setdefault("sampler", None)
     attrs["cgx.sampler"] = attrs["sampler"]
     if attrs["sampler"] is None and attrs.get("batch_sampler") is None:

@@ -6,6 +6,8 @@ import re
 from typing import Any
 
 from cgx.indexer.interpreter.values import FunctionValue, ModuleInstance, Opaque, Value
+from cgx.indexer.overlays.arguments import receiver_text
+from cgx.indexer.overlays.transfer import ACCELERATORS
 
 AUTHOR = "overlays.moving_average"
 AVERAGED = "torch.optim.swa_utils.AveragedModel"
@@ -58,10 +60,44 @@ def average(qname: str) -> Any:
     return update
 
 
+def with_copy(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    """``ema_pytorch.EMA(model, ...)``: a module that holds the model and a copy of it."""
+    model, copy = args[0] if args else kwargs.get("model"), kwargs.get("ema_model", args[1] if len(args) > 1 else None)
+    if not isinstance(model, ModuleInstance):
+        return NotImplemented
+    if not isinstance(copy, ModuleInstance):
+        copy = interp.call_external("copy.deepcopy", [model], {}, site)
+    return Opaque(WITH_COPY, {"ema_model": copy, "online_model": model, "model": model}, site.anchor)
+
+
+def passed(name: str, answers: bool = False) -> Any:
+    """A method of the average that its copy carries out; ``answers``: what the copy gives is the result, not the average."""
+
+    def call(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
+        result = interp.call(interp.getattr(args[0].attrs["ema_model"], name, site), list(args[1:]), kwargs, site)
+        return result if answers else args[0]
+
+    return call
+
+
+def update_copy(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    """``EMA.update``: its count and whether it has begun are buffers, and are read where they lie."""
+    interp.event("compute", site, author=AUTHOR, key="ema", value=WITH_COPY)
+    if getattr(args[0].attrs["ema_model"], "device", None) in ACCELERATORS:
+        for what, size in (("step.item()", 8), ("initted.item()", 1)):
+            interp.event("sync", site, author=AUTHOR, sync="item", what=f"{what} of {receiver_text(site)}", reads=True, bytes=size, phase="optimizer")
+    return None
+
+
+WITH_COPY = "ema_pytorch.EMA"
 OF_TIMM = {f"timm.utils.{home}{name}": member for home in ("", "model_ema.") for name, member in TIMM.items()}
 ENTRIES: dict[str, Any] = {
     f"{AVERAGED}.update_parameters": update_parameters,
     **{qname: copied(qname, member) for qname, member in OF_TIMM.items()},
+    WITH_COPY: with_copy,
+    f"{WITH_COPY}.update": update_copy,
+    **{f"{WITH_COPY}.{name}": passed(name) for name in ("to", "cuda", "cpu", "train")},
+    **{f"{WITH_COPY}.{name}": passed(name, True) for name in ("eval", "state_dict", "load_state_dict", "parameters", "__call__")},
     **{f"{qname}.{name}": average(qname) for qname in OF_TIMM for name in ("update", "__call__")},
 }
 BASES: dict[str, tuple[str, ...]] = {}

@@ -305,3 +305,17 @@ net = nn.Linear(config.wide, config.narrow) if config.wide > 3 else nn.Linear(3,
 def test_weights_that_are_merged_at_the_end_are_no_average(tmp_path: Path) -> None:
     source = LOOP + "for weight in model.parameters():\n    weight.data = weight.data * 0.9 + weight.data * 0.1\n"
     assert "ema" not in entries(tmp_path, source)["compute"]
+
+
+def test_an_open_number_of_workers_is_listed(tmp_path: Path) -> None:
+    assert unresolved(entries(tmp_path, LOOP.replace("for step in range(100):", "import os\nfor x in torch.utils.data.DataLoader([1], num_workers=os.cpu_count()):"))) == ["os.cpu_count()"]
+
+
+def test_a_copy_that_averages_is_sampled_from(tmp_path: Path) -> None:
+    source = LOOP.replace("model = Net().cuda()", "from ema_pytorch import EMA\nmodel = Net().cuda()\nema = EMA(model, beta=0.99)\nema.to('cuda')")
+    source += "    ema.update()\n    if step % 20 == 0:\n        with torch.inference_mode():\n            print(ema.ema_model(x).cpu())\n"
+    rows = entries(tmp_path, source)
+    assert rows["compute"]["ema"]["value"] == "ema_pytorch.EMA"
+    line = int(line_of("ema.update", source))
+    assert syncs(rows, line) == [("item", "optimizer"), ("item", "optimizer")]
+    assert [one["every"]["count"] for one in rows["phases"] if one["name"] == "evaluation"] == [20]

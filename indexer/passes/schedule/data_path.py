@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from cgx.indexer.interpreter.trace import CallNode, LoopNode, ModuleCall
+from cgx.indexer.interpreter.trace import CallNode, Event, LoopNode, ModuleCall
 from cgx.indexer.interpreter.values import TensorValue, Value
 from cgx.indexer.passes.schedule.frequency import repeat_in_step
 from cgx.indexer.passes.schedule.host_hops import host_hops
@@ -17,6 +17,8 @@ from cgx.indexer.passes.schedule.tree import Spot, heads
 
 MADE = re.compile(r"(torch|th)\.(zeros|ones|empty|full|eye|arange|linspace|rand\w*|[Tt]ensor)\w*\(")
 METHOD = re.compile(r"\.(to|cuda|copy_|cpu|xpu)\(")
+MOVERS = (("overlays.accelerate", "accelerate.utils.send_to_device"), ("overlays.hf", "accelerate.utils.send_to_device"),
+          ("overlays.lightning", "lightning.fabric.utilities.move_data_to_device"), ("overlays.data_loader", "torch.Tensor.to"))  # fmt: skip
 FIELDS = ("hop", "by", "workers", "asynchronous", "blocks_step")
 STARTUP = 2  # the place of its hops behind those of the step and of evaluation
 
@@ -134,15 +136,17 @@ def own_row(run: Run, spot: Spot, data: dict[str, Any]) -> dict[str, Any]:
     return row
 
 
-def copier(text: str) -> str:
-    """The method that copies, by its qualified name; of a call of another kind, its own name."""
-    found = METHOD.search(text)
-    return f"torch.Tensor.{found[1]}" if found else text.partition("(")[0] or "copy"
+def mover(spot: Spot) -> str:
+    """What copies, by its qualified name: a method of tensors, or what a framework moves batches with."""
+    assert isinstance(spot.node, Event)
+    framework = next((name for author, name in MOVERS if spot.node.author.startswith(author)), None)
+    found = METHOD.search(spot.node.text)
+    return framework or (f"torch.Tensor.{found[1]}" if found else spot.node.text.partition("(")[0] or "copy")
 
 
 def copy_row(run: Run, spot: Spot, data: dict[str, Any]) -> dict[str, Any]:
     waits = data.get("blocks_host")
-    row: dict[str, Any] = {"hop": "copy", "by": data.get("by") or copier(spot.node.text), "workers": 0}
+    row: dict[str, Any] = {"hop": "copy", "by": mover(spot), "workers": 0}
     if waits is not None:
         row["asynchronous"] = not waits
         row["blocks_step"] = bool(waits) and run.phases.in_step(spot)
