@@ -129,7 +129,7 @@ def call_function(interp: Interp, func: FunctionValue, args: list[Value], kwargs
         if found is not NotImplemented:
             return found
     if interp.loops:
-        moving_average.note(interp, func, site)
+        moving_average.note(interp, func, site, args)
     flags = func.attrs.get("__cgx_flags__")
     bound = bind_arguments(interp, func, args, kwargs, site)
     scope = Scope("function", func.closure, module=func.module, globals=func.module.scope if func.module else None)

@@ -110,6 +110,7 @@ from cgx.indexer.overlays import (
     transfer,
     unpickled,
     vision_data,
+    webdataset,
     zero_redundancy,
 )
 
@@ -147,6 +148,7 @@ OVERLAYS: tuple[ModuleType, ...] = (
     samplers,
     unpickled,
     vision_data,
+    webdataset,
     serialization,
     logs,
     media,

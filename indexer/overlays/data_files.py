@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from cgx.indexer.interpreter.values import Value
+from cgx.indexer.interpreter.stdlib.files import TEXT_FILE
+from cgx.indexer.interpreter.values import Opaque, Value
 
 AUTHOR = "overlays.data_files"
 READ, DECODE = ("read",), ("read", "decode")
@@ -28,8 +29,10 @@ MODEL_WORDS = re.compile(r"model|ckpt|checkpoint|weight|state|resume|pretrain|op
 
 def read(qname: str, hops: tuple[str, ...]) -> Any:
     def note(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
+        in_memory = bool(args) and isinstance(args[0], Opaque) and args[0].qname == TEXT_FILE and not args[0].attrs.get("name")
         for hop in hops:
-            hop_event(interp, site, hop, qname)
+            if not (in_memory and hop == "read"):  # bytes that were read before
+                hop_event(interp, site, hop, qname)
         return NotImplemented
 
     return note

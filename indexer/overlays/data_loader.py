@@ -250,7 +250,8 @@ def hops(loader: Opaque) -> list[dict[str, Any]]:
         inside = [row for row in inside if row["hop"] != "read"]
     inside = sorted([*seen, *inside], key=lambda row: ORDER.get(row["hop"], len(ORDER)))
     rows += [{**row, **runs} for row in inside]
-    rows.append({"hop": "collate", **collator(loader), **runs})
+    if attrs.get("batch_size") is not None or attrs.get("batch_sampler") is not None or attrs.get("collate_fn") is not None:
+        rows.append({"hop": "collate", **collator(loader), **runs})  # else the data set gives whole batches
     if apart is not False:
         rows.append({"hop": "worker queue", "by": LOADER, "anchor": loader.anchor, **runs})
         factor = attrs.get("prefetch_factor") or 2

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from cgx.indexer.interpreter.values import FunctionValue, ModuleInstance, Opaque, Value
+from cgx.indexer.interpreter.values import FunctionValue, ModuleInstance, Opaque, TensorValue, Unknown, Value
 from cgx.indexer.overlays.arguments import receiver_text
 from cgx.indexer.overlays.transfer import ACCELERATORS
 
@@ -25,10 +25,15 @@ def updates(func: FunctionValue) -> bool:
     return func.owner is not None and name in METHODS and bool(CLASS.search(owner.rpartition(".")[2]))
 
 
-def note(interp: Any, func: FunctionValue, site: Any) -> None:
-    """An event where the job's loop calls such a function."""
-    if interp.loops and not interp.in_model and updates(func):
+def note(interp: Any, func: FunctionValue, site: Any, args: list[Value]) -> None:
+    """An event where the job's loop calls such a function. One that is given numbers alone smooths a figure, no weights."""
+    if interp.loops and not interp.in_model and updates(func) and not (args[1:] and all(is_figure(one) for one in args[1:])):
         interp.event("compute", site, author=AUTHOR, basis="likely", key="ema", value=func.name)
+
+
+def is_figure(value: Value) -> bool:
+    """A number, or a tensor of one number."""
+    return isinstance(value, int | float | str) or (isinstance(value, TensorValue) and value.shape == ()) or (isinstance(value, Unknown) and value.hint in ("int", "float"))
 
 
 def update_parameters(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:

@@ -443,3 +443,38 @@ for step in range(given["steps"] + len(parts)):
     found = build(trace).rows
     assert not trace.faults and not trace.unknowns
     assert found["compute"]["optimizer"]["groups"] == 2 and found["loops"][0]["count"] == 7
+
+
+def test_a_pipeline_of_webdataset(tmp_path: Path) -> None:
+    found = rows(tmp_path, """
+import io, string
+import webdataset as wds
+from PIL import Image
+from torchvision import transforms
+crop = transforms.Compose([transforms.CenterCrop(2), transforms.ToTensor()])
+def decode_picture(sample):
+    return Image.open(io.BytesIO(sample))
+def tokenize(text, table=str.maketrans("", "", string.punctuation)):
+    return torch.zeros(5, dtype=torch.long)
+stages = [wds.SimpleShardList("a.tar"), wds.shuffle(100), wds.tarfile_to_samples()]
+stages.extend([decode_picture, wds.map_dict(image=crop, text=tokenize), wds.to_tuple("image", "text"), wds.batched(16)])
+data = wds.DataPipeline(*stages).with_epoch(25)
+loader = wds.WebLoader(data, batch_size=None, num_workers=4)
+class SmoothEma:
+    value = 0.0
+    def update(self, value):
+        self.value = self.value * 0.9 + value * 0.1
+figure = SmoothEma()
+model = Net().cuda()
+optimizer = torch.optim.SGD(model.parameters(), 0.1)
+for image, text in loader:
+    x = image.cuda().mean() * torch.ones(8, 4, device="cuda")
+    text = text.cuda()
+    figure.update(0.5)
+""" + STEP)
+    assert [(row["hop"], row["by"]) for row in found["data_path"]] == [
+        ("read", "webdataset.tarfile_to_samples"), ("decode", "decode_picture"), ("transform", "webdataset.map_dict"), ("sample", "webdataset.shuffle"),
+        ("collate", "webdataset.batched"), ("worker queue", "torch.utils.data.DataLoader"),
+        ("prefetch", "DataLoader prefetch_factor=2"), ("copy", "torch.Tensor.cuda"), ("copy", "torch.Tensor.cuda")]  # fmt: skip
+    assert [(row["unit"], row["count"]) for row in found["loops"]] == [("step", 100)]
+    assert "ema" not in found["compute"]

@@ -36,6 +36,14 @@ def open_path(interp: Any, site: Any, args: Args, kwargs: Kwargs) -> Value:
     return lift(once, [bound.get("file")])
 
 
+def _packed(interp: Any, site: Any, args: Args, kwargs: Kwargs) -> Value:
+    """``gzip.open``: what is packed is not read."""
+    found = open_path(interp, site, args, kwargs)
+    if isinstance(found, Opaque) and isinstance(found.attrs.get("__content__"), str | bytes):
+        found.attrs["__content__"] = Unknown(site.text, "data", site.anchor, "bytes")
+    return found
+
+
 def note_read(interp: Any, site: Any, path: Value) -> None:
     """A file of data that is opened, or any file that a sample is made of, is the first hop of the data path."""
     text = text_of(path) or ""
@@ -113,7 +121,7 @@ ENTRIES: dict[str, Handler] = {
     "builtins.open": open_path,
     "io.open": open_path,
     "codecs.open": open_path,
-    "gzip.open": open_path,
+    "gzip.open": _packed,
     "fsspec.open": open_path,
     "io.StringIO": _buffer,
     "io.BytesIO": _buffer,

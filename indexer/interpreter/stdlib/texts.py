@@ -228,6 +228,7 @@ ENTRIES: dict[str, Handler] = {
     **_row("zlib", zlib.crc32, zlib.adler32, hint="int"),
     **_row("unicodedata", unicodedata.normalize, unicodedata.category),
     "ast.literal_eval": pure(ast.literal_eval),
+    "str.maketrans": pure(str.maketrans, "dict"),
     "difflib.get_close_matches": pure(difflib.get_close_matches, "list"),
     "distutils.util.strtobool": pure(_strtobool, "int"),
     "setuptools.distutils.util.strtobool": pure(_strtobool, "int"),
