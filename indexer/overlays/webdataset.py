@@ -115,7 +115,7 @@ def loader(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) 
     if isinstance(data, Opaque) and data.qname == PIPELINE:
         workers, count = kwargs.get("num_workers", 0), data.attrs.get("cgx.epoch")
         known = isinstance(workers, int) and isinstance(count, int)
-        data = Opaque(PIPELINE, {**data.attrs, "cgx.length": count * max(workers, 1) if known else None}, data.anchor)  # type: ignore[operator,type-var]
+        data = Opaque(PIPELINE, {**data.attrs, "cgx.length": count * max(workers, 1) if known else None}, data.anchor)
     return interp.call_external("torch.utils.data.DataLoader", [data, *args[1:]], {key: value for key, value in kwargs.items() if key != "dataset"}, site)
 
 
