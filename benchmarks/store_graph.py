@@ -8,6 +8,7 @@ from __future__ import annotations
 import random
 from typing import Any
 
+from cgx.indexer.passes.answers import tally_answers
 from cgx.model.facts import Edge, GraphDelta, Node
 from cgx.model.job_entries import job_delta
 
@@ -44,6 +45,7 @@ class _Generator:
                 self._file(number, "b", (NEW,))
         self._calls()
         self._jobs()
+        tally_answers(self.delta)
         return self.delta
 
     def _heads(self) -> None:

@@ -9,6 +9,7 @@ from cgx.indexer.names.calls import Linker
 from cgx.indexer.names.link import Answer, FileAnswers, Target
 from cgx.indexer.names.modules import Module
 from cgx.indexer.names.values import Class, External, Function, ModuleRef, Scope
+from cgx.indexer.passes.answers import tally_answers
 from cgx.indexer.passes.identity import file_id, reason_id, symbol_id
 from cgx.model.facts import Edge, GraphDelta, Node, Value
 
@@ -148,6 +149,7 @@ class FileGraph:
         self._imports()
         for answer in self.file.answers:
             self._site(answer)
+        tally_answers(self.delta)
         return self.delta
 
     def _edge(self, kind: str, source: str, target: str, properties: dict[str, Value], where: str = "") -> None:

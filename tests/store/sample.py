@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from cgx.indexer.passes.answers import tally_answers
 from cgx.model.facts import Edge, GraphDelta, Node
 from cgx.model.job_entries import job_delta
 
@@ -124,6 +125,7 @@ def static_delta() -> GraphDelta:
     _model(delta)
     _train(delta)
     _others(delta)
+    tally_answers(delta)
     return delta
 
 

@@ -39,7 +39,7 @@ __all__ = [
     "property_names",
 ]
 
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 3
 
 NODES: tuple[NodeKind, ...] = STATIC_NODES + JOB_NODES
 EDGES: tuple[EdgeKind, ...] = STATIC_EDGES + JOB_EDGES

@@ -76,6 +76,7 @@ STATIC_NODES: tuple[NodeKind, ...] = (
             integer("lines", "number of lines"),
             text("parsed", "'whole', 'partial' (syntax errors: what parses is kept) or 'definitions' (huge file)"),
             text("error", "the syntax error, where there is one"),
+            texts("answers", "how sure its calls are: 'basis author count' for each basis and author"),
         ),
         ("path", "blob", "module"),
     ),
