@@ -90,7 +90,7 @@ def exec_for(interp: Interp, node: Any, frame: Frame) -> Signal:
                 loop.symbol = items.qname
         else:
             loop.count = interp.unknown(f"len({expr})", getattr(items, "reason", "data"), site, "int") if not isinstance(items, Unknown) else items
-            element = Unknown(f"element of {expr}", getattr(items, "reason", "data"), bound)
+            element = Unknown(f"element of {expr}", getattr(items, "reason", "data"), bound, settle=getattr(items, "settle", None))
             if isinstance(source, TensorValue):
                 element = interp.row_of(source)
         loop.count = rounds_of(interp, node.iter, loop.count, frame)

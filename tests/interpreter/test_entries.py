@@ -5,8 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from interpreted import job
+from interpreted import job, write
 from test_plain_loops import NET, events, record
+
+from cgx.indexer.interpreter.interp import Options
+from cgx.indexer.interpreter.run import run_job
+from cgx.indexer.launch.line import parse_launch
+from cgx.indexer.passes.schedule.build import build
+from cgx.indexer.source import open_tree
 
 LOOP = NET + """
 model = Net().cuda()
@@ -319,3 +325,24 @@ def test_a_copy_that_averages_is_sampled_from(tmp_path: Path) -> None:
     line = int(line_of("ema.update", source))
     assert syncs(rows, line) == [("item", "optimizer"), ("item", "optimizer")]
     assert [one["every"]["count"] for one in rows["phases"] if one["name"] == "evaluation"] == [20]
+
+
+def test_a_file_is_named_where_no_word_of_the_source_is(tmp_path: Path) -> None:
+    source = NET + """
+words = []
+with open("words.txt") as lines:
+    for line in lines:
+        for word in line.split():
+            if word not in words:
+                words.append(word)
+model = nn.Embedding(len(words), 4).cuda()
+model(torch.zeros(3, dtype=torch.long).cuda()).sum().backward()
+"""
+    tree = open_tree(str(write(tmp_path, {"main.py": source})))
+    rows = build(run_job(tree, [], parse_launch("python main.py", tree), Options()), tree).rows
+    assert unresolved(rows) == ["words.txt"]
+
+
+def test_packages_that_a_running_job_asks_for_are_there(tmp_path: Path) -> None:
+    source = "import importlib.util\nif importlib.util.find_spec('tensorboard') is None:\n    raise ImportError('install tensorboard')\n" + LOOP
+    assert unresolved(entries(tmp_path, source)) == []

@@ -96,7 +96,7 @@ def listed(trace: Trace, material: Material, own: Callable[[str], bool]) -> Iter
             kept = (id(value) in stated or root_of(value) in decided) and (value.anchor is None or own(value.anchor.path))
             kept = kept and not hidden(value) and worth_saying(value, material)
         else:
-            kept = id(value) in stated
+            kept = id(value) in stated and value.reason != "budget"  # the loop is read once for all its rounds
         if (kept or material.holds(value)) and said(value) not in seen:
             seen.update((root_of(value), said(value)))
             yield value
