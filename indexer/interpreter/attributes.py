@@ -266,7 +266,8 @@ def _super(interp: Interp, owner: Super, name: str, site: Site) -> Value:
         value = interp.external_member(outside, name, instance, site)
         if value is not MISSING:
             return value
-        kind = "object" if name in OBJECT_METHODS else outside.qname
+        plain = name in OBJECT_METHODS or (name == "__new__" and not interp.has_handler(outside.qname, name))
+        kind = "object" if plain else outside.qname
         return BoundMethod(External(f"{kind}.{name}"), instance)
     if isinstance(outside, Unknown):
         return Unknown(site.text, outside.reason, site.anchor)

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from cgx.indexer.interpreter import operators
+from cgx.indexer.interpreter.items import opened
 from cgx.indexer.interpreter.joins import join, same
 from cgx.indexer.interpreter.scopes import Site
 from cgx.indexer.interpreter.signals import Raised
@@ -566,7 +567,9 @@ def _iter(interp: Interp, site: Site, args: Args, kwargs: Kwargs) -> Value:
     value = interp.pick(args[0])
     if isinstance(value, GeneratorValue):
         return value
-    items = interp.iterate(value, site)
+    items = opened(interp, value, site) if isinstance(value, Instance) else interp.iterate(value, site)
+    if isinstance(items, GeneratorValue):
+        return items  # its rounds run where they are taken
     if isinstance(items, list):
         return Opaque("builtins.iterator", {"rest": ListValue(items)})
     return items

@@ -419,7 +419,7 @@ class Conversion:
             return True
         if isinstance(cls, ClassValue):
             for base in cls.mro:
-                if base is kind or same_name(base, kind):
+                if base is kind or same_name(base, kind) or (isinstance(base, External) and self.derives_outside(base, kind)):
                     return True
             if any(isinstance(base, Unknown) for base in cls.mro):
                 return None
@@ -427,6 +427,10 @@ class Conversion:
         if isinstance(cls, External) and isinstance(kind, External):
             return cls.qname == kind.qname or kind.qname in self.lineage(cls.qname)
         return False
+
+    def derives_outside(self: Any, base: External, kind: Value) -> bool:
+        """A class of a library, by what the tables say of its bases."""
+        return isinstance(kind, External | ClassValue) and kind.qname in self.lineage(base.qname)
 
     def is_instance(self: Any, value: Value, kind: Value) -> bool | None:
         value = self.pick(value)

@@ -11,6 +11,7 @@ from cgx.indexer.interpreter.values import (
     ByRank,
     Device,
     DType,
+    GeneratorValue,
     Opaque,
     Sequence,
     TensorValue,
@@ -108,7 +109,9 @@ def join(one: Value, other: Value, condition: str, anchor: Anchor | None = None,
 
 
 def one_loader(one: Value, other: Value) -> bool:
-    """Iterators of one loader: whichever gives the next batch."""
+    """Iterators of one loader, or two runs of one generator: whichever gives the next batch."""
+    if isinstance(one, GeneratorValue) and isinstance(other, GeneratorValue):
+        return one.func.node is other.func.node
     if not (isinstance(one, Sequence) and isinstance(other, Sequence) and one.qname == other.qname):
         return False
     loader = one.attrs.get("loader")

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from cgx.indexer.interpreter.values import ByRank, ListValue, Opaque, TensorValue, Value
+from cgx.indexer.interpreter.values import Alternatives, ByRank, ListValue, Opaque, TensorValue, Value
 from cgx.indexer.overlays.arguments import argument_text, bind, flag, items_of
 from cgx.indexer.overlays.groups import group_purpose, purpose
 from cgx.indexer.overlays.transfer import tensor_bytes
@@ -163,9 +163,16 @@ def fill_output(interp: Any, row: CollectiveRow, bound: dict[str, Value]) -> Non
     """What a gather of objects leaves in the list of the caller is not known; what a broadcast leaves is the sender's."""
     if row.name == "broadcast_object_list":
         sent(interp, bound.get("object_list"), bound.get("src", 0))
-    if row.name == "all_gather_object" and isinstance(bound.get("object_list"), ListValue):
-        held = bound["object_list"]
-        interp.trail.replace(held.items, [bound.get("obj")] * len(held.items))
+    held = bound.get("object_list" if row.name == "all_gather_object" else "object_gather_list")
+    if row.name in ("all_gather_object", "gather_object"):
+        for one in lists_in(held):
+            interp.trail.replace(one, [bound.get("obj")] * len(one.items))
+
+
+def lists_in(value: Value) -> list[ListValue]:
+    """The list of each rank that has one."""
+    parts = list(value.values) if isinstance(value, ByRank) else [one for _, one in value.options] if isinstance(value, Alternatives) else [value]
+    return [one for one in parts if isinstance(one, ListValue)]
 
 
 def sent(interp: Any, objects: Value, src: Value) -> None:

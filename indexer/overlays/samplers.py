@@ -114,6 +114,7 @@ for _name, _signature in SAMPLERS.items():
         ENTRIES[f"{_prefix}.{_name}"] = sampler(f"{_D}.{_name}", _signature)
     BASES[f"{_D}.{_name}"] = (f"{_D}.Sampler",)
 BASES[f"{_D}.distributed.DistributedSampler"] = (f"{_D}.Sampler",)
+BASES[f"{_D}.sampler.Sampler"] = (f"{_D}.Sampler",)
 for _name in ("TensorDataset", "Subset", "ConcatDataset", "ChainDataset"):
     BASES[f"{_D}.{_name}"] = (f"{_D}.Dataset",)
 ENTRIES |= {

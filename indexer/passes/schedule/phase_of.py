@@ -23,6 +23,7 @@ METERS = re.compile(r"time|\bsec|elapsed|/s\b|speed|throughput|memory|bandwidth|
 METRIC = re.compile(r"^(?!.*(finite|isnan|isinf|norm|valid)).*(loss|acc|metric|correct)", re.IGNORECASE)
 EVALUATES = re.compile(r"(^|_)(eval|evaluate|evaluation|val|validate|validation|test)(_|$)", re.IGNORECASE)
 NORM = re.compile(r"grad\w*_?norm|norm\w*_?grad|is_?finite|is_?nan|is_?inf", re.IGNORECASE)
+REPORTS = re.compile(r"(write|log|report|record|gather|reduce|sync)_\w*(metric|scalar|stat|loss)", re.IGNORECASE)  # functions that tell of the run
 CONSTRUCTOR = re.compile(r"__init__$|^setup|load_model|build_model|warm_?up", re.IGNORECASE)
 
 
@@ -190,6 +191,10 @@ class Phases:
             return "optimizer"
         number = node.data.get("collective") in ("all_reduce", "reduce") and (node.data.get("bytes") or 99) <= 8
         if place == "optimizer" and number and not spot.in_module and METRIC.search(str(node.data.get("what"))):
+            return "logging"
+        entry = self.step.entry_node if self.step.entry_node is not None else self.step.loop
+        named = (one.symbol.rpartition(".")[2] for one in spot.below(entry) if isinstance(one, CallNode))
+        if place == "optimizer" and node.data.get("issued_by") == "call" and not spot.in_module and any(REPORTS.search(name) for name in named):
             return "logging"
         return "optimizer" if place == "logging" and node.data.get("collective") == "barrier" else place
 
