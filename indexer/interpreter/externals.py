@@ -12,6 +12,7 @@ from typing import Any
 from cgx.indexer.interpreter import (
     builtin_functions,
     core_library,
+    generics,
     kinship,
     loaded,
     methods,
@@ -238,6 +239,8 @@ class Externals:
                 return found
         if owner.qname in ("typing.Literal", "typing_extensions.Literal"):
             return Opaque("typing.Literal", {"values": key if isinstance(key, tuple) else (key,)})
+        if owner.qname in ("typing.Union", "typing.Optional"):
+            return generics.union(key if isinstance(key, tuple) else (key,), owner.tail == "Optional")
         return MISSING
 
     # ------------------------------------------------------------------ calls

@@ -45,6 +45,12 @@ def alias(interp: Interp, base: External, inner: ast.expr, frame: Frame) -> Valu
     return Opaque(ALIAS, {"__origin__": External(ORIGINS.get(name, name)), "__args__": args, "cgx.name": name})
 
 
+def union(values: tuple[Value, ...], optional: bool) -> Value:
+    """``Union[...]`` as a value, such as the name of a type is given; one type alone is itself."""
+    parts = tuple(one for value in values for one in members(value)) + ((NONE,) if optional else ())
+    return parts[0] if len(parts) == 1 else Opaque(UNION, {"__args__": parts, "cgx.name": "typing.Union"})
+
+
 def members(value: Value) -> tuple[Value, ...]:
     """The alternatives of a union, or the one type."""
     if isinstance(value, Opaque) and (value.qname == UNION or value.attrs.get("__origin__") == External("typing.Union")):
@@ -60,7 +66,7 @@ def origin_of(value: Value) -> Value:
     """``typing.get_origin``; None of a type that has no arguments."""
     if isinstance(value, Opaque):
         if value.qname in (LITERAL, UNION):
-            return External(value.qname)
+            return External(str(value.attrs.get("cgx.name", value.qname)))
         if value.qname == ALIAS:
             return value.attrs["__origin__"]
     return None

@@ -326,7 +326,9 @@ def _rows(interp: Interp, tensor: TensorValue, site: Site) -> list[Value] | Sequ
         if isinstance(made, tuple) and len(made) <= MAX_ROWS:
             return list(made)
     if isinstance(tensor.const, tuple):
-        return [TensorValue((), tensor.dtype, tensor.device, const=item, library=tensor.library) if not isinstance(item, tuple) else interp.row_of(tensor) for item in tensor.const]
+        plain = tensor.library == "numpy"  # its numbers are equal to Python's
+        shape = tensor.shape[1:] if tensor.shape else ()
+        return [item if plain and not isinstance(item, tuple) else TensorValue(shape, tensor.dtype, tensor.device, const=item, library=tensor.library) for item in tensor.const]
     row = interp.row_of(tensor)
     size = tensor.shape[0] if tensor.shape else None
     if isinstance(size, int) and size <= MAX_ROWS and interp.in_model:

@@ -7,11 +7,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from cgx.indexer.interpreter.generics import members
 from cgx.indexer.interpreter.scopes import Frame
 from cgx.indexer.interpreter.values import (
     ClassValue,
     External,
     FunctionValue,
+    Opaque,
     Value,
 )
 
@@ -135,7 +137,8 @@ def of_value(value: Value) -> Type:
         if tail == "NoneType":
             return Type("none")
         return ANY if tail in ("Any", "object") else Type("class", tail, value=value)
-    return ANY
+    parts = members(value) if isinstance(value, Opaque) else ()
+    return Type("union", args=tuple(of_value(one) for one in parts)) if len(parts) > 1 else ANY
 
 
 def is_record(cls: ClassValue) -> bool:

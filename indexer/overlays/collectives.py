@@ -166,7 +166,9 @@ def fill_output(interp: Any, row: CollectiveRow, bound: dict[str, Value]) -> Non
     held = bound.get("object_list" if row.name == "all_gather_object" else "object_gather_list")
     if row.name in ("all_gather_object", "gather_object"):
         for one in lists_in(held):
-            interp.trail.replace(one, [bound.get("obj")] * len(one.items))
+            given = bound.get("obj")
+            each = list(given.values) if isinstance(given, ByRank) and len(given.values) == len(one.items) else [given] * len(one.items)
+            interp.trail.replace(one, each)
 
 
 def lists_in(value: Value) -> list[ListValue]:

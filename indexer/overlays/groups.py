@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from cgx.indexer.interpreter.values import ByRank, DictValue, ListValue, Opaque, Unknown, Value
+from cgx.indexer.interpreter.values import ByRank, DictValue, ListValue, Opaque, TensorValue, Unknown, Value
 from cgx.indexer.overlays.arguments import bind, items_of
 
 GROUP = "torch.distributed.ProcessGroup"
@@ -39,10 +39,11 @@ PURPOSES: tuple[tuple[str, tuple[str, ...]], ...] = (
 
 def purpose(name: str) -> str | None:
     """The parallelism that a name such as ``get_tensor_model_parallel_group`` or ``dp_shard`` speaks of; None if none."""
-    words = "".join(char if char.isalnum() else " " for char in name.lower()).split()
-    for parallelism, keys in PURPOSES:
-        if any(word in keys for word in words):
-            return parallelism
+    for part in (name.rpartition(".")[2], name):  # `parallel_context.tp_pg`: the last name says it
+        words = "".join(char if char.isalnum() else " " for char in part.lower()).split()
+        found = [parallelism for parallelism, keys in PURPOSES if any(word in keys for word in words)]
+        if found:
+            return "data" if found == ["sequence", "data"] else found[0]  # ranks that hold parts of a sequence replicate the weights
     return None
 
 
@@ -101,13 +102,13 @@ def get_rank(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]
 
 def group_rank(interp: Any, group: Opaque, site: Any) -> Value:
     """Each rank's place in its own of the groups that one call made: together they hold all ranks, or some are in none."""
-    listed = items_of(group.attrs["ranks"])
+    listed = ranks_listed(group.attrs["ranks"])
     if listed is None:
         return interp.unknown(site.text, "environment", site, hint="int")
     siblings = [ranks for place, ranks in interp.flags.get(MADE, ()) if place == group.anchor and len(ranks) == len(listed)]
     values = []
     for rank in interp.world.ranks:
-        own = listed if rank in listed else next((ranks for ranks in siblings if rank in ranks), None)
+        own = listed if rank in listed else next((ranks for ranks in siblings if rank in ranks and not set(ranks) & set(listed)), None)
         values.append(own.index(rank) if own is not None else -1)
     return values[0] if len(set(values)) == 1 else ByRank(tuple(values))
 
@@ -126,10 +127,17 @@ def get_backend(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Val
     return "nccl"
 
 
+def ranks_listed(ranks: Value) -> list[Value] | None:
+    """The ranks of a group, from a list or an array."""
+    if isinstance(ranks, TensorValue):
+        return list(ranks.const) if isinstance(ranks.const, tuple) else None
+    return items_of(ranks) if ranks is not None else None
+
+
 def new_group(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
     """A group; its purpose is told by the variable it is bound to, which the pass reads at the use."""
     ranks = kwargs.get("ranks", args[0] if args else None)
-    listed = items_of(ranks) if ranks is not None else None
+    listed = ranks_listed(ranks)
     size = len(listed) if listed is not None else interp.world.size
     if listed is not None:
         interp.trail.set_item(interp.flags, MADE, (*interp.flags.get(MADE, ()), (site.anchor, list(listed))))

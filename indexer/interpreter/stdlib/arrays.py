@@ -287,6 +287,19 @@ _BINARY: dict[str, tuple[str, Callable[..., Any]]] = {
     "equal": ("torch.eq", lambda a, b: a == b), "greater": ("torch.gt", lambda a, b: a > b), "less": ("torch.lt", lambda a, b: a < b),
     "gcd": ("torch.gcd", math.gcd), "lcm": ("torch.lcm", math.lcm),
 }  # fmt: skip
+
+
+def _transpose(interp: Any, site: Any, args: Args, kwargs: Kwargs) -> Value:
+    """``a.transpose(*axes)``, ``a.transpose((axes))``, or reversed."""
+    owner, order = args[0], args[1:]
+    if len(order) == 1 and not isinstance(order[0], int):
+        order = list(exported(order[0])) if isinstance(exported(order[0]), list | tuple) else order
+    if not order and isinstance(owner, TensorValue) and owner.shape is not None:
+        order = list(range(len(owner.shape)))[::-1]
+    found = host(quiet("torch.permute", [owner, tuple(order)], {}))
+    return found if found is not None else TensorValue(None, getattr(owner, "dtype", None), "cpu", library="numpy", anchor=site.anchor)
+
+
 _REDUCED: dict[str, str] = {
     "sum": "torch.sum", "mean": "torch.mean", "std": "torch.std", "var": "torch.var", "max": "torch.amax", "min": "torch.amin",
     "amax": "torch.amax", "amin": "torch.amin", "argmax": "torch.argmax", "argmin": "torch.argmin", "median": "torch.median",
@@ -349,6 +362,7 @@ ENTRIES: dict[str, Handler] = {
     "numpy.save": nothing,
     "numpy.savez": nothing,
     "numpy.savetxt": nothing,
+    "numpy.ndarray.transpose": _transpose,
     "numpy.ndarray.tolist": _member("tolist"),
     "numpy.ndarray.item": _member("item"),
     "numpy.finfo": _finfo,

@@ -65,11 +65,27 @@ def copied(call: Call) -> Value:
 def transpose(call: Call) -> Value:
     """transpose(input, dim0, dim1)."""
     base = call.tensor()
-    shape = list(need_shape(base))
+    shape = need_shape(base)
     first, second = axis(call.known("dim0"), len(shape)), axis(call.known("dim1"), len(shape))
+    order = list(range(len(shape)))
     if shape:
-        shape[first], shape[second] = shape[second], shape[first]
-    return view_of(base, tuple(shape))
+        order[first], order[second] = order[second], order[first]
+    return permuted(base, order)
+
+
+def permuted(base: TensorValue, order: Items[int]) -> TensorValue:
+    """A view with its dimensions in that order; known elements go with it."""
+    shape = need_shape(base)
+    turned = tuple(shape[place] for place in order)
+    if base.const is None or not is_static(shape) or 0 in shape:
+        return view_of(base, turned)
+    steps = [1] * len(shape)
+    for place in range(len(shape) - 1, 0, -1):
+        steps[place - 1] = steps[place] * shape[place]  # type: ignore[operator, assignment]
+    items, picked = flat(base.const), [0]
+    for place in order:
+        picked = [start + index * steps[place] for start in picked for index in range(shape[place])]  # type: ignore[arg-type]
+    return view_of(base, turned, nest([items[place] for place in picked], turned))  # type: ignore[arg-type]
 
 
 def turned(call: Call) -> Value:
@@ -93,7 +109,7 @@ def permute(call: Call) -> Value:
     dims = int_list(call.get("dims"))
     if not isinstance(dims, tuple) or len(dims) != len(shape):
         raise Undetermined("dims")
-    return view_of(base, tuple(shape[axis(dim, len(shape))] for dim in dims))
+    return permuted(base, [axis(dim, len(shape)) for dim in dims])
 
 
 def movedim(call: Call) -> Value:

@@ -1,0 +1,105 @@
+"""Process groups that are cut from an array of ranks, and configurations that dacite makes of plain data."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from interpreted import job
+from test_plain_loops import NET, record
+
+from cgx.indexer.overlays.groups import purpose
+
+GROUPS = NET + """
+import os
+import torch.distributed as dist
+dist.init_process_group('nccl')
+class Context:
+    def __init__(self):
+        self.made = {}
+        ranks = np.arange(0, 8).reshape((1, 4, 2))
+        self.tp_pg = self.group(ranks.reshape((-1, 2)))
+        self.dp_pg = self.group(ranks.transpose((0, 2, 1)).reshape((-1, 4)))
+    def group(self, cut):
+        mine = None
+        for ranks in cut:
+            key = tuple(sorted(ranks))
+            if key not in self.made:
+                self.made[key] = dist.new_group(ranks=ranks)
+            if int(os.environ['RANK']) in key:
+                mine = self.made[key]
+        return mine
+parallel_context = Context()
+seen = [None] * 8
+dist.all_gather_object(seen, dist.get_rank())
+model = nn.Linear(parallel_context.dp_pg.size(), parallel_context.tp_pg.size() + len([one for one in seen if one > 5])).cuda()
+optimizer = torch.optim.SGD(model.parameters(), 0.1)
+for step in range(9):
+    loss = model(torch.zeros(2, 4, device='cuda')).sum()
+    loss.backward()
+    dist.all_reduce(loss, group=parallel_context.dp_pg)
+    if dist.get_rank(parallel_context.tp_pg) == 0:
+        print(loss.item())
+    optimizer.step()
+"""
+
+
+def test_groups_cut_from_an_array_of_ranks(tmp_path: Path) -> None:
+    trace = job(tmp_path, {"main.py": GROUPS}, "torchrun --nproc-per-node 8 main.py")
+    found: dict[str, Any] = record(trace)
+    assert [row["parallelism"] for row in found["device_device"] if row["collective"] == "all_reduce"] == ["data"]
+    assert [row["ranks"] for row in found["host_device"]["syncs"] if row["kind"] == "item"] == ["dist.get_rank(parallel_context.tp_pg) == 0"]
+    assert trace.model_roots[0].parameters["weight"].shape == (4, 4)
+
+
+def test_the_last_name_of_a_group_tells_what_it_is_for() -> None:
+    assert purpose("self.parallel_context.tp_pg") == "tensor"
+    assert purpose("parallel_context.dp_cp_pg") == "data"
+    assert purpose("mpu.get_context_parallel_group()") == "sequence"
+    assert purpose("parallel_state.get_data_parallel_group(with_context_parallel=True)") == "data"
+
+
+DACITE = """
+import enum, torch, dacite
+import torch.nn as nn
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, List, Optional, Union
+class Mode(enum.Enum):
+    SUM = 'sum'
+    MEAN = 'mean'
+@dataclass
+class Wide:
+    width: int = 3
+    is_wide: bool = True
+@dataclass
+class Deep:
+    depth: int = 2
+    width: int = 3
+Kinds = Union[Wide, Deep, Any]
+@dataclass
+class Settings:
+    model: Kinds
+    mode: Mode
+    out: Path
+    dtype: Optional[torch.dtype] = None
+    more: Optional[List[Deep]] = None
+    def __post_init__(self):
+        self.rows = len(self.more)
+settings = dacite.from_dict(
+    data_class=Settings,
+    data={'model': {'depth': 1, 'width': 5}, 'mode': 'mean', 'out': 'x/y', 'dtype': 'bfloat16', 'more': [{'width': 7}, {'width': 9}]},
+    config=dacite.Config(cast=[Path], type_hooks={torch.dtype: lambda name: getattr(torch, name), Mode: lambda name: Mode[name.upper()]}, strict=True),
+)
+assert settings.mode is Mode.MEAN and settings.out.parent.name == 'x' and isinstance(settings.model, Deep)
+model = nn.Linear(settings.model.width, settings.more[1].width + settings.rows, dtype=settings.dtype).cuda()
+for step in range(9):
+    model(torch.zeros(2, 5, dtype=settings.dtype, device='cuda')).sum().backward()
+"""
+
+
+def test_dacite_makes_records_of_plain_data(tmp_path: Path) -> None:
+    trace = job(tmp_path, {"main.py": DACITE})
+    weight = trace.model_roots[0].parameters["weight"]
+    assert (weight.shape, weight.dtype) == ((11, 5), "bfloat16")
+    assert not trace.unknowns
