@@ -304,7 +304,18 @@ def _setattr(interp: Interp, site: Site, args: Args, kwargs: Kwargs) -> Value:
         interp.setattr(args[0], args[1], args[2], site)
     elif isinstance(args[0], Instance):
         interp.trail.set(args[0], "open", True)
+        _doubt_defaults(interp, args[0], args[1], site)
     return None
+
+
+def _doubt_defaults(interp: Interp, owner: Instance, key: Value, site: Site) -> None:
+    """An attribute whose name is not known is set: any default that its class states may be another value."""
+    for cls in owner.cls.mro:
+        for name, value in cls.namespace.items() if isinstance(cls, ClassValue) and not cls.native else ():
+            if name not in owner.attrs and not name.startswith("__") and (value is None or isinstance(value, int | float | str | bool)):
+                text = f"{owner.cls.name}.{name}"
+                found = Unknown(text, getattr(key, "reason", "data"), site.anchor, settle=("--set", text))
+                interp.trail.set_item(owner.attrs, name, found)
 
 
 def _delattr(interp: Interp, site: Site, args: Args, kwargs: Kwargs) -> Value:

@@ -11,14 +11,13 @@ from typing import TYPE_CHECKING
 from cgx.indexer.interpreter.moved_packages import import_moved, tail_of
 from cgx.indexer.interpreter.scopes import Frame, Scope, Site
 from cgx.indexer.interpreter.signals import Raised
-from cgx.indexer.interpreter.stdlib import versions
 from cgx.indexer.interpreter.values import MISSING, External, ListValue, ModuleObject, Unknown, Value
 
 if TYPE_CHECKING:
     from cgx.indexer.interpreter.interp import Interp
     from cgx.indexer.interpreter.sources import Code
 
-KERNELS = frozenset({"flash_attn"})  # installed where a job on the device names them in its requirements: it cannot run without
+KERNELS = frozenset({"flash_attn", "xformers"})  # optional in many jobs: there where the launched one fails without
 ALWAYS_THERE = frozenset({"torch", "numpy"})  # what a PyTorch job surely has
 
 
@@ -118,7 +117,7 @@ def _outside(interp: Interp, dotted: str, site: Site | None) -> Value:
         if not interp.guarded:
             interp.imported.add(top)
         return External(dotted)
-    if interp.guarded and not (top in KERNELS and top in versions.asked_for(interp)):
+    if interp.guarded and top not in interp.needed:
         interp.note_absent(top, site)
         return interp.raise_("ModuleNotFoundError", f"No module named {dotted!r}", site)
     interp.imported.add(top)

@@ -123,6 +123,7 @@ class Interp(Recorder, Recovery, Externals, Conversion, Guards, ModuleCalls, Giv
         self.job_loop: int | None = None  # steps when the outermost loop of the job began
         self.active: dict[int, int] = {}
         self.guarded = 0
+        self.needed: frozenset[str] = frozenset()  # optional packages that the job fails without
         self.lazy_scope: Scope | None = None
         self.late_stars: dict[int, list[str]] = {}
         self.late_names: dict[int, dict[str, tuple[str, str]]] = {}

@@ -69,7 +69,7 @@ def exec_for(interp: Interp, node: Any, frame: Frame) -> Signal:
         return _over_generator(interp, node, source, frame)
     if isinstance(source, Opaque) and source.qname == "builtins.enumerate":
         return _over_generator(interp, node, source.attrs["source"], frame, numbered=True)
-    items = opened(interp, source, site) if isinstance(source, Instance) else interp.iterate(source, site)
+    items = entries_and_more(interp, source, site) or (opened(interp, source, site) if isinstance(source, Instance) else interp.iterate(source, site))
     if isinstance(items, GeneratorValue):
         return _over_generator(interp, node, items, frame)
     expr, bound = frame.code.text(node.iter), frame.anchor(node.iter)
@@ -100,6 +100,15 @@ def exec_for(interp: Interp, node: Any, frame: Frame) -> Signal:
     if signal is None and node.orelse:
         return _orelse(interp, node, frame, loop)
     return signal
+
+
+def entries_and_more(interp: Interp, source: Value, site: Site) -> list[Value] | None:
+    """The entries of a small table that are known, and one that stands for those that are not: ``for key, value in kwargs.items()``."""
+    if interp.in_model or not isinstance(source, ListValue) or source.open is not True or not 0 < len(source.items) < FEW:
+        return None
+    if not all(isinstance(item, tuple) and len(item) == 2 and isinstance(item[0], str) and not isinstance(item[1], TensorValue) for item in source.items):
+        return None
+    return [*source.items, (interp.unknown(f"keys of {site.text}", "data", site, "str"), interp.unknown(f"values of {site.text}", "data", site))]
 
 
 def _orelse(interp: Interp, node: Any, frame: Frame, loop: LoopNode) -> Signal:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from cgx.errors import UserError
-from cgx.indexer.interpreter.imports import import_module, run_module
+from cgx.indexer.interpreter.imports import KERNELS, import_module, run_module
 from cgx.indexer.interpreter.inputs import make_inputs
 from cgx.indexer.interpreter.interp import Interp, Options, World
 from cgx.indexer.interpreter.scopes import Frame, Scope, Site
@@ -55,12 +55,13 @@ def run_job(tree: Any, env: Sequence[Any], plan: Any, options: Options | None = 
     return result
 
 
-def _run_job(tree: Any, env: Sequence[Any], plan: Any, options: Options) -> Trace:
+def _run_job(tree: Any, env: Sequence[Any], plan: Any, options: Options, needed: frozenset[str] = frozenset()) -> Trace:
     world = World(plan.world_size, tuple(range(plan.ranks)), plan.nproc_per_node, plan.nnodes)
     sources = Sources(tree, env, import_roots(tree, plan))
     interp = Interp(sources, options, world)
     if options.device == "cpu":
         interp.flags["accelerator"] = "cpu"
+    interp.needed = needed
     interp.env, interp.argv = dict(plan.env), list(plan.argv)
     interp.trace.plan = plan
     for size in (plan.nproc_per_node, plan.nnodes):
@@ -71,7 +72,15 @@ def _run_job(tree: Any, env: Sequence[Any], plan: Any, options: Options) -> Trac
     else:
         _run_script(interp, plan)
     run_started(interp)
-    return finish(interp)
+    trace = finish(interp)
+    missed = frozenset() if needed else fails_without(interp)
+    return _run_job(tree, env, plan, options, missed) if missed else trace
+
+
+def fails_without(interp: Interp) -> frozenset[str]:
+    """Packages of kernels that were taken as not installed, but without which a statement that names them fails: they are there."""
+    failed = " ".join(one.name.lower() for one in interp.trace.unknowns if one.reason == "error")
+    return frozenset(top for top in KERNELS & interp.absent if top in failed)
 
 
 def import_roots(tree: Any, plan: Any) -> list[str]:

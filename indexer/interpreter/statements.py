@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from cgx.indexer.interpreter.interp import Interp
 
 Signal = str | None
+DEFAULTS = ("default_dtype", "default_device", "legacy_device")  # what factories take where nothing is named: known, or not
 
 
 def block(interp: Interp, body: list[ast.stmt], frame: Frame) -> Signal:
@@ -261,6 +262,9 @@ def merge(interp: Interp, one: dict[Any, Change], two: dict[Any, Change], text: 
             interp.trail.write(change, first if same(first, second) else unsure)
             continue
         name = change.key if isinstance(change.key, str) else ""
+        if change.obj is interp.flags and name in DEFAULTS:
+            interp.trail.write(change, first if same(first, second) else None)
+            continue
         if change.kind == "item" and (first is MISSING or second is MISSING) and isinstance(change.before, str | int | float | tuple | NoneType):
             # One branch took it out: whoever asks may find a default of its own in its place.
             gone = Unknown(name, "undecided-branch", guard=text)

@@ -79,7 +79,8 @@ def _dtype_default(interp: Interp, site: Site, args: Args, kwargs: Kwargs) -> Va
 
 
 def _get_dtype_default(interp: Interp, site: Site, args: Args, kwargs: Kwargs) -> Value:
-    return DType(interp.flags.get("default_dtype", "float32"))
+    name = interp.flags.get("default_dtype", "float32")
+    return DType(name) if name is not None else interp.unknown(site.text, "undecided-branch", site)
 
 
 def _set_device_default(interp: Interp, site: Site, args: Args, kwargs: Kwargs) -> Value:

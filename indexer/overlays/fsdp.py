@@ -13,7 +13,7 @@ from typing import Any
 from cgx.indexer.interpreter.trace import LoopNode
 from cgx.indexer.interpreter.values import ClassValue, External, ModuleInstance, Opaque, Partial, TensorValue, Value
 from cgx.indexer.overlays.arguments import argument_text, bind, dtype_name, flag, items_of
-from cgx.indexer.overlays.transfer import all_modules, module_tensors, tensor_bytes
+from cgx.indexer.overlays.transfer import all_modules, endless, module_tensors, tensor_bytes
 from cgx.indexer.overlays.wrappers import inner, proxy_entries
 
 AUTHOR = "overlays.fsdp"
@@ -81,7 +81,7 @@ def to_device(interp: Any, held: list[ModuleInstance], offload: Value, site: Any
     tensors = [tensor for one in held for tensor in module_tensors(one) if tensor.device == "cpu"]
     if not tensors or offload is not None:
         return
-    sizes = [tensor_bytes(tensor) for tensor in tensors]
+    sizes = [None] if any(map(endless, held)) else [tensor_bytes(tensor) for tensor in tensors]
     interp.event(
         "copy", site, author=AUTHOR, direction="H2D", what=argument_text(site, 0, "module") or site.text, source="pageable", non_blocking=False,
         blocks_host=True, bytes=sum(size for size in sizes if size) if all(size is not None for size in sizes) else None,

@@ -213,6 +213,11 @@ def floats(tensor: TensorValue) -> bool:
     return (tensor.dtype or "float").startswith(("float", "bfloat"))
 
 
+def endless(module: ModuleInstance) -> bool:
+    """A list of parts somewhere below has a length that is not known: one part stands for all."""
+    return any("*" in one.children or isinstance(one.attrs.get("__cgx_length__"), Unknown) for one in all_modules(module))
+
+
 def move_module(
     interp: Any,
     module: ModuleInstance,
@@ -229,7 +234,7 @@ def move_module(
     if target is not None and changed and (target in ACCELERATORS) not in sides:
         direction = "H2D" if target in ACCELERATORS else "D2H"
         cast = dtype if direction == "H2D" else None  # what goes down is cast behind the copy
-        sizes = [tensor_bytes(tensor, cast if floats(tensor) else None) for tensor in changed]
+        sizes = [None] if endless(module) else [tensor_bytes(tensor, cast if floats(tensor) else None) for tensor in changed]
         asked = flag(non_blocking, False)
         interp.event(
             "copy", site, author=AUTHOR, direction=direction, what=what or receiver_text(site),
@@ -289,7 +294,7 @@ def load_state(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Valu
     elif isinstance(module, ModuleInstance) and len(args) > 1 and interp.flags.get("loaded_on_host") and from_file(args[1]):
         there = [tensor for tensor in module_tensors(module) if tensor.device in ACCELERATORS]
         if there:
-            sizes = [tensor_bytes(tensor) for tensor in there]
+            sizes = [None] if endless(module) else [tensor_bytes(tensor) for tensor in there]
             interp.event("copy", site, author=AUTHOR, direction="H2D", what=argument_text(site, 0, "state_dict") or site.text, source="pageable",
                          non_blocking=False, blocks_host=True, bytes=sum(size for size in sizes if size) if all(sizes) else None,
                          carrier="module", sync_kind="other", module=module)  # fmt: skip

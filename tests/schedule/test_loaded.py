@@ -109,3 +109,42 @@ def test_a_table_that_the_code_writes_out_is_read(tmp_path: Path) -> None:
     found = served(tmp_path, TABLE, "python main.py a b")
     assert brief(forwards(found), "call") == [('net(torch.rand(4, device="cuda"))',)]
     assert not [row for row in found.rows["unresolved"] if row["reason"] == "error"]
+
+
+ARGUMENTS = """import json
+import torch
+from torch import nn
+class Arguments:
+    layers: int = 32
+    size: int = 5
+    def __init__(self, **given):
+        for name, value in given.items():
+            if hasattr(self, name):
+                setattr(self, name, value)
+class Net(nn.Module):
+    def __init__(self, arguments):
+        super().__init__()
+        self.layers = nn.ModuleList([nn.Linear(arguments.size, arguments.size) for _ in range(arguments.layers)])
+    def forward(self, x):
+        for layer in self.layers:
+            x = layer(x)
+        return x
+with open("/checkpoint/params.json") as file:
+    given = json.loads(file.read())
+half = torch.cuda.is_bf16_supported()
+if half:
+    torch.set_default_dtype(torch.bfloat16)
+else:
+    torch.set_default_dtype(torch.float16)
+arguments = Arguments(size=7, **given)
+net = Net(arguments).cuda()
+for _ in range(3):
+    print(net(torch.rand(2, arguments.size).cuda()).tolist())
+"""
+
+
+def test_defaults_that_a_file_may_override_are_no_facts(tmp_path: Path) -> None:
+    found = served(tmp_path, ARGUMENTS)
+    assert "Arguments.layers" in {row["name"] for row in found.rows["unresolved"]}
+    moved = next(row for row in found.rows["host_device"]["copies"] if row["phase"] == "startup")
+    assert "bytes" not in moved  # how many layers there are is not known

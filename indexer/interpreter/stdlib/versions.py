@@ -114,13 +114,6 @@ def requirements(interp: Any) -> frozenset[str]:
     return found
 
 
-def asked_for(interp: Any) -> frozenset[str]:
-    """Modules of the distributions that the job's own ``requirements.txt`` names."""
-    text = (interp.tree.read("requirements.txt") or b"").decode("utf-8", "replace")
-    names = (re.match(r"\s*([A-Za-z0-9][\w.-]*)", line) for line in text.splitlines())
-    return frozenset(_normal(found[1]).replace("-", "_") for found in names if found)
-
-
 def _normal(name: str) -> str:
     return re.sub(r"[-_.]+", "-", name).lower()
 

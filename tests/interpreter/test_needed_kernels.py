@@ -1,0 +1,35 @@
+"""Optional packages of kernels: taken as not installed, unless the launched job fails without."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from cgx.indexer.interpreter.interp import Options
+from cgx.indexer.interpreter.run import run_job
+from cgx.indexer.interpreter.trace import OpNode
+from cgx.indexer.launch.line import parse_launch
+from cgx.indexer.source import open_tree
+
+TEXT = """import torch
+try:
+    from flash_attn import flash_attn_func
+except ImportError:
+    flash_attn_func = None
+x = torch.rand(1, 4, 2, 8, device="cuda")
+{use}
+"""
+
+
+def ops(folder: Path, use: str) -> list[str]:
+    (folder / "main.py").write_text(TEXT.format(use=use))
+    tree = open_tree(str(folder))
+    trace = run_job(tree, [], parse_launch("python main.py", tree), Options())
+    return [node.qname for node in trace.root.walk() if isinstance(node, OpNode)]
+
+
+def test_a_job_that_fails_without_has_it(tmp_path: Path) -> None:
+    assert "flash_attn.flash_attn_func" in ops(tmp_path, "y = flash_attn_func(x, x, x)")
+
+
+def test_a_job_that_goes_another_way_has_it_not(tmp_path: Path) -> None:
+    assert "flash_attn.flash_attn_func" not in ops(tmp_path, "y = x if flash_attn_func is None else flash_attn_func(x, x, x)")
