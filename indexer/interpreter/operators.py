@@ -526,6 +526,8 @@ def equality(interp: Interp, left: Value, right: Value) -> bool | None:
         answers = [_same_dim(a, b) if isinstance(a, Dim) or isinstance(b, Dim) else equality(interp, a, b) for a, b in zip(mine, theirs)]
         return False if False in answers else None if None in answers else True
     if isinstance(left, DictValue) and isinstance(right, DictValue):
+        if left.open or right.open:
+            return None
         if left.items.keys() != right.items.keys():
             return False
         answers = [equality(interp, left.items[k], right.items[k]) for k in left.items]

@@ -276,6 +276,14 @@ def wait_tensor(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Val
     return tensor
 
 
+def wait_all(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    """``torch.futures.wait_all(futures)``: their values, in order."""
+    futures = items_of(args[0] if args else kwargs.get("futures")) or []
+    if events_of(ListValue(list(futures))):
+        wait(interp, site, [collect_all(interp, site, args, kwargs)], {})
+    return ListValue([one.attrs.get("value") if isinstance(one, Opaque) else one for one in futures])
+
+
 def p2p_op(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
     return Opaque("torch.distributed.P2POp", dict(bind("op tensor peer group tag", args, kwargs)), site.anchor)
 
@@ -319,7 +327,7 @@ ENTRIES |= {
     f"{WORK}.get_future": same_handle,
     f"{WORK}.then": same_handle,
     "torch.futures.collect_all": collect_all,
-    "torch.futures.wait_all": lambda interp, site, args, kwargs: wait(interp, site, [collect_all(interp, site, args, kwargs)], {}),
+    "torch.futures.wait_all": wait_all,
     f"{WORK}.is_completed": nothing,
 }
 BASES: dict[str, tuple[str, ...]] = {}

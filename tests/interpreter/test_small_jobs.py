@@ -478,3 +478,45 @@ for image, text in loader:
         ("prefetch", "DataLoader prefetch_factor=2"), ("copy", "torch.Tensor.cuda"), ("copy", "torch.Tensor.cuda")]  # fmt: skip
     assert [(row["unit"], row["count"]) for row in found["loops"]] == [("step", 100)]
     assert "ema" not in found["compute"]
+
+
+def test_what_another_worker_is_asked_for_runs_as_a_call(tmp_path: Path) -> None:
+    found = rows(tmp_path, """
+import torch.distributed.rpc as rpc
+import torch.distributed.autograd as dist_autograd
+from torch.distributed.optim import DistributedOptimizer
+class Held(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.net = rpc.remote("other", Net, args=())
+    def forward(self, x):
+        return self.net.rpc_sync().forward(x)
+    def references(self):
+        return [rpc.RRef(p) for p in self.net.to_here().parameters()]
+def train():
+    model = Held()
+    optimizer = DistributedOptimizer(torch.optim.SGD, model.references(), lr=0.1)
+    for step in range(7):
+        with dist_autograd.context() as context:
+            loss = model(torch.randn(8, 4)).sum()
+            dist_autograd.backward(context, [loss])
+            assert dist_autograd.get_gradients(context) != {}
+            optimizer.step(context)
+rpc.init_rpc("main", rank=0, world_size=2)
+future = rpc.rpc_async("other", train, args=())
+future.wait()
+rpc.shutdown()
+""")
+    assert [row["name"] for row in found["phases"]] == ["startup", "forward", "backward", "optimizer"]
+    assert found["compute"]["optimizer"]["value"] == "torch.optim.SGD" and found["loops"][0]["count"] == 7
+    assert not found["unresolved"]
+
+
+def test_random_numbers_in_place_of_a_batch_are_its_data(tmp_path: Path) -> None:
+    found = rows(tmp_path, """
+model = Net().cuda()
+optimizer = torch.optim.SGD(model.parameters(), 0.1)
+for step in range(7):
+    x = torch.rand(8, 4, device="cuda")
+""" + STEP)
+    assert [(row["name"], row["runs_on"]) for row in found["phases"]][1] == ("data", "device")

@@ -6,10 +6,12 @@ import re
 from typing import Any
 
 from cgx.indexer.interpreter.trace import CallNode, LoopNode, OpNode
+from cgx.indexer.interpreter.values import TensorValue
 from cgx.indexer.passes.schedule.frequency import repeat_in_step
 from cgx.indexer.passes.schedule.situation import Run
 
 TAKES = re.compile(r"batch|sample|minibatch|next_data|get_data", re.IGNORECASE)
+DRAWN = frozenset({"rand", "randn", "randint"})
 NORMALISES = re.compile(r"batch_?norm|resample|upsample|downsample", re.IGNORECASE)
 
 
@@ -26,10 +28,15 @@ def add_taken(run: Run, rows: list[tuple[int, dict[str, Any]]]) -> None:
             continue
         below = spot.below(loop)
         call = next((one for one in below if isinstance(one, CallNode)), None)
-        if call is None or any(isinstance(one, LoopNode) for one in below):
+        if any(isinstance(one, LoopNode) for one in below):
             continue
-        name = call.symbol.rpartition(".")[2]
-        if TAKES.search(name) and not NORMALISES.search(name):
+        name = call.symbol.rpartition(".")[2] if call is not None else ""
+        if made_up(spot.node) if call is None else TAKES.search(name) and not NORMALISES.search(name):
             rows.append((spot.order, {"name": "data", "kind": "repeated", "repeat": repeat_in_step(spot, run.step), "runs_on": "device",
-                                      "ranks": run.place(spot)["ranks"], "code_anchor": str(call.anchor)}))  # fmt: skip
+                                      "ranks": run.place(spot)["ranks"], "code_anchor": str((call or spot).anchor)}))  # fmt: skip
             return
+
+
+def made_up(op: OpNode) -> bool:
+    """Random numbers, drawn on the device in place of a batch."""
+    return op.qname.rpartition(".")[2] in DRAWN and any(isinstance(one, TensorValue) and one.device not in ("cpu", None) for one in op.outputs)

@@ -73,6 +73,8 @@ def is_model(module: ModuleInstance) -> bool:
         if any(value is not None for value in one.parameters.values()) or any(is_foreign(value) for value in one.attrs.values()):
             return True
         stack.extend(child for child in one.children.values() if isinstance(child, ModuleInstance))
+        elsewhere = [value.attrs.get("value") for value in one.attrs.values() if isinstance(value, Opaque)]  # on another worker
+        stack.extend(value for value in elsewhere if isinstance(value, ModuleInstance))
     return False
 
 
