@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from cgx.indexer.interpreter import generics, operators
+from cgx.indexer.interpreter.cached_functions import cached
 from cgx.indexer.interpreter.classes import make_dataclass
 from cgx.indexer.interpreter.copies import deep_copy, shallow_copy
 from cgx.indexer.interpreter.dataclass_fields import fields_of
@@ -84,7 +85,11 @@ def _update_wrapper(interp: Interp, site: Site, args: Args, kwargs: Kwargs) -> V
 
 
 def _cache(interp: Interp, site: Site, args: Args, kwargs: Kwargs) -> Value:
-    return args[0] if args and not isinstance(args[0], int | type(None)) else Native("functools.lru_cache", first_argument)
+    """``@cache``, ``@lru_cache``, ``@lru_cache(maxsize=...)``."""
+    if args and not isinstance(args[0], int | type(None)):
+        return cached(args[0], kwargs.get("maxsize", 128))
+    size = args[0] if args else kwargs.get("maxsize", 128)
+    return Native("functools.lru_cache", lambda interp, site, args, kwargs: cached(args[0], size) if args else NotImplemented)
 
 
 def _cached_property(interp: Interp, site: Site, args: Args, kwargs: Kwargs) -> Value:
@@ -388,7 +393,7 @@ ENTRIES: dict[str, Handler] = {
     "functools.wraps": _wraps,
     "functools.update_wrapper": _update_wrapper,
     "functools.lru_cache": _cache,
-    "functools.cache": _cache,
+    "functools.cache": lambda i, s, a, k: cached(a[0], None),
     "functools.cached_property": _cached_property,
     "functools.reduce": _reduce,
     "functools.singledispatch": _singledispatch,

@@ -9,6 +9,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
 
 from cgx.indexer.interpreter.blocks import run_block
+from cgx.indexer.interpreter.cached_functions import CACHE, from_cache
 from cgx.indexer.interpreter.classes import qualify
 from cgx.indexer.interpreter.joins import join
 from cgx.indexer.interpreter.recovery import ENDS, doubtful
@@ -128,6 +129,13 @@ def call_function(interp: Interp, func: FunctionValue, args: list[Value], kwargs
         found = handler(interp, site, args, kwargs)
         if found is not NotImplemented:
             return found
+    if CACHE in func.attrs:
+        return from_cache(interp, func, args, kwargs, lambda: enter(interp, func, args, kwargs, site))
+    return enter(interp, func, args, kwargs, site)
+
+
+def enter(interp: Interp, func: FunctionValue, args: list[Value], kwargs: dict[str, Value], site: Site) -> Value:
+    """Bind the arguments and run the body."""
     if interp.loops:
         moving_average.note(interp, func, site, args)
     flags = func.attrs.get("__cgx_flags__")

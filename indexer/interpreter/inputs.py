@@ -88,8 +88,8 @@ def make_inputs(interp: Interp, model: ModuleInstance, specs: Sequence[str]) -> 
             kwargs[name] = Unknown(name, "parameter", None, settle=("--input", name))
     kwargs.update(given)
     args: list[Value] = []
-    for name in names:
-        if name not in kwargs:
+    for name, first in zip(names, list(kwargs)):  # the others by name: they are listed as they were given
+        if name != first:
             break
         args.append(kwargs.pop(name))
     return args, kwargs

@@ -160,6 +160,15 @@ def test_tied_weights_name_the_owner():
     assert found["head"]["parameters"] == {"weight": [10, 4]}
 
 
+def test_of_two_that_tie_a_weight_the_one_with_more_shares_what_the_other_has():
+    weight = tensor(10, 4)
+    net = module(
+        "Net", head=module("Linear", params={"weight": weight, "bias": tensor(10)}), wte=module("Embedding", params={"weight": weight})
+    )
+    found = by_path(folded(net, call(net, *[call(child) for child in net.children.values()])))
+    assert found["head"]["shares"] == "wte" and "shares" not in found["wte"]
+
+
 def test_a_shared_module_is_called_under_its_first_name():
     shared = module("Embedding", params={"weight": (10, 4)})
     net = module("Net", shared=shared, enc=module("Stack", embed=shared))

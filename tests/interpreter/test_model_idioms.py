@@ -85,3 +85,25 @@ def test_joining_the_keys_of_a_table(tmp_path: Path) -> None:
     before = "import re\nTABLE = {'ForOne': len, 'ForTwo': max}\nkind = re.findall(f\"({'|'.join(TABLE)})\", 'NetForTwo')[0]\n"
     trace = model(tmp_path, "return x.exp() if kind == 'ForTwo' else x.sin()", "x=float32[2]", before=before)
     assert [name for name, _, _ in seen(trace)] == ["exp"]
+
+
+def test_a_cached_function_runs_once_for_equal_arguments(tmp_path: Path) -> None:
+    before = "from functools import lru_cache\n@lru_cache(maxsize=4)\ndef steps(n):\n    return torch.arange(n)\n"
+    trace = model(tmp_path, "return x + steps(3) + steps(2).sum() + steps(3)", "x=float32[2,3]", before=before)
+    assert [name for name, _, _ in seen(trace)] == ["arange", "add", "arange", "sum", "add", "add"]
+
+
+def test_layers_that_find_a_cached_result_do_not_work_it_out(tmp_path: Path) -> None:
+    text = (
+        HEAD + "from functools import lru_cache\n\nclass B(nn.Module):\n    @staticmethod\n    @lru_cache\n    def steps(n):\n        return torch.arange(n)\n"
+        "    def forward(self, x):\n        return x + self.steps(3)\n\nclass M(nn.Module):\n    def __init__(self):\n        super().__init__()\n"
+        "        self.b = nn.ModuleList(B() for _ in range(3))\n    def forward(self, x):\n        for b in self.b:\n            x = b(x)\n        return x\n"
+    )
+    trace = build(tmp_path, {"m.py": text}, "m:M()", ["x=float32[2,3]"])
+    assert [name for name, _, _ in seen(trace)] == ["arange", "add", "add", "add"]
+
+
+def test_inputs_are_listed_as_they_were_given(tmp_path: Path) -> None:
+    trace = model(tmp_path, "return x + n", "n=float32[3]", "x=float32[2,3]")
+    call = next(node for node in trace.root.walk() if isinstance(node, ModuleCall))
+    assert [name for name, _ in call.inputs] == ["n", "x"]

@@ -7,7 +7,10 @@ from cgx.indexer.passes.fold.tree import Tree
 
 
 class Ties:
-    """Parameters by identity. The module that ``named_modules()`` gives first owns a shared one."""
+    """Parameters by identity. The module that ``named_modules()`` gives first owns a shared one.
+
+    To share a module's parameters is to have all of them: where only the other has all of both, it is the one that shares.
+    """
 
     def __init__(self, tree: Tree) -> None:
         self._owner: dict[int, ModuleInstance] = {}
@@ -16,8 +19,12 @@ class Ties:
             for value in module.parameters.values():
                 if isinstance(value, TensorValue):
                     owner = self._owner.setdefault(id(value), module)
-                    if owner is not module:
+                    if owner is module:
+                        continue
+                    if owner.parameters.keys() <= module.parameters.keys():
                         self._shared.setdefault(id(module), owner)
+                    elif module.parameters.keys() <= owner.parameters.keys():
+                        self._shared.setdefault(id(owner), module)
 
     def owner(self, module: ModuleInstance) -> ModuleInstance | None:
         """The module that owns a parameter which this one shares; None where it shares none."""
