@@ -148,6 +148,12 @@ def test_nodes_edges_and_paths_come_as_values(filled: Store):
         "PROFILE CREATE (n:Reason {id: 'x'}) RETURN n",
         "MATCH (n:Reason) WITH n LIMIT 1 CALL { WITH n SET n.doc = 'x' } RETURN 1 AS one",
         "LOAD CSV FROM 'file:///etc/hosts' AS line RETURN line",
+        "PROFILE\nLOAD CSV FROM 'file:///etc/hosts' AS line RETURN line",
+        "PROFILE\tLOAD CSV FROM 'file:///etc/hosts' AS line RETURN line",
+        "// of a file\nPROFILE LOAD CSV FROM 'file:///etc/hosts' AS line RETURN line",
+        "RETURN 1 AS line UNION ALL LOAD CSV FROM 'file:///etc/hosts' AS line RETURN line",
+        "RETURN \"it's\" AS line UNION ALL\nload // x\n csv FROM 'file:///etc/hosts' AS line RETURN line",
+        "CALL { LOAD CSV FROM 'file:///etc/hosts' AS line RETURN line } RETURN line",
     ],
 )
 def test_user_statements_are_read_only(filled: Store, text: str):
@@ -164,6 +170,8 @@ def test_user_statements_are_read_only(filled: Store, text: str):
         "MATCH (n:Reason) WHERE n.name = 'CREATE' RETURN n.id AS id",
         "RETURN 'DELETE; SET x' AS s",
         "RETURN 1 AS created",
+        "RETURN 'LOAD CSV' AS s",
+        "RETURN 1 AS `load csv` // load csv",
     ],
 )
 def test_words_alone_are_not_refused(filled: Store, text: str):

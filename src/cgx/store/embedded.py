@@ -20,6 +20,7 @@ from cgx.model.facts import GraphDelta
 from cgx.store import ddl, scopes
 from cgx.store.base import Rows
 from cgx.store.errors import QueryError, StoreError
+from cgx.store.file_reading import refuse_files
 from cgx.store.kglite_values import convert
 from cgx.store.location import FILE, store_folder
 from cgx.store.plan import chunks, plan_write, statements
@@ -31,8 +32,6 @@ if TYPE_CHECKING:
 BATCH = 10_000  # rows a statement: larger ones were not faster, and hold more memory
 DEFAULT_TIMEOUT = 60.0  # seconds a user's statement may take
 LOCK_WAIT = 10.0  # seconds to wait for another writer
-
-_READS_FILES = "LoadCsv"  # the operator of LOAD CSV in a plan: a query may read the graph, not the disk
 
 WRONG_PASSES = ["fuse_match_return_aggregate"]
 WRONG_WITH_OPTIONAL = ["fuse_match_with_aggregate", "fuse_match_with_aggregate_top_k", "fuse_optional_match_aggregate"]
@@ -132,7 +131,7 @@ class EmbeddedStore:
         seconds = DEFAULT_TIMEOUT if timeout is None else timeout
         start = time.perf_counter()
         try:
-            _refuse_files(self._graph, cypher, params)
+            refuse_files(self._graph, cypher, params)
             with self._locked():
                 rows = convert(self._cypher(cypher, params or {}, timeout_ms=max(1, int(seconds * 1000))), limit)
         except kglite.ReadOnlyError as error:
@@ -296,15 +295,3 @@ def _told(error: Exception) -> str:
 def _step(step: Mapping[str, Any]) -> str:
     rows = step.get("estimated_rows")
     return f"{step['operation']}" + (f"  (about {rows} rows)" if rows is not None else "")
-
-
-def _refuse_files(graph: kglite.KnowledgeGraph, cypher: str, params: Mapping[str, Any] | None) -> None:
-    """Refuse a statement whose plan reads files. The plan tells, not the words; a wrong statement is left to its own error."""
-    head, _, rest = cypher.strip().partition(" ")
-    body = rest if head.upper() in ("EXPLAIN", "PROFILE") else cypher
-    try:
-        plan = graph.cypher(f"EXPLAIN {body}", params=dict(params or {}))
-    except kglite.KgError:
-        return
-    if any(_READS_FILES in str(step.get("operation", "")) for step in plan if isinstance(step, dict)):
-        raise QueryError("the statement reads a file; statements given to cgx read the graph only")
