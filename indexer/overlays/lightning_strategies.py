@@ -58,7 +58,8 @@ def shard(interp: Any, model: Value, options: dict[str, Value], site: Any) -> Va
     classes = items_of(policy) if isinstance(policy, SetValue | ListValue | tuple) else None
     if classes is not None:
         policy = Opaque("torch.distributed.fsdp.wrap.policy", {"module_classes": ListValue(list(classes))}, site.anchor)
-    given: dict[str, Value] = {"auto_wrap_policy": policy, "mixed_precision": options.get("mixed_precision")}
+    given: dict[str, Value] = {"auto_wrap_policy": policy, "mixed_precision": options.get("mixed_precision"),
+                               "use_orig_params": options.get("use_orig_params", True)}  # fmt: skip
     if options.get("sharding_strategy") is not None:
         given["sharding_strategy"] = strategy_value(options["sharding_strategy"])
     again = options.get("activation_checkpointing_policy", options.get("activation_checkpointing"))

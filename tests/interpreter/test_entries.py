@@ -346,3 +346,24 @@ model(torch.zeros(3, dtype=torch.long).cuda()).sum().backward()
 def test_packages_that_a_running_job_asks_for_are_there(tmp_path: Path) -> None:
     source = "import importlib.util\nif importlib.util.find_spec('tensorboard') is None:\n    raise ImportError('install tensorboard')\n" + LOOP
     assert unresolved(entries(tmp_path, source)) == []
+
+
+def test_a_period_beside_the_accumulation_counts_steps(tmp_path: Path) -> None:
+    source = NET + """
+model = Net().cuda()
+optimizer = torch.optim.SGD(model.parameters(), 0.1)
+steps = 0
+for number, x in enumerate(torch.utils.data.DataLoader(torch.load("x.pt"))):
+    waits = (number + 1) % 4 != 0
+    model(x.cuda()).sum().backward()
+    if not waits:
+        optimizer.step()
+        steps += 1
+    if not waits and steps % 100 == 0:
+        model.eval()
+        with torch.no_grad():
+            print([model(y.cuda()).sum().item() for y in torch.utils.data.DataLoader(torch.randn(8, 4))])
+"""
+    rows = entries(tmp_path, source)
+    (evaluation,) = [one for one in rows["phases"] if one["name"] == "evaluation"]
+    assert (evaluation["every"]["count"], evaluation["every"]["unit"]) == (100, "step")

@@ -6,6 +6,8 @@ from pathlib import Path
 
 from interpreted import calls, job
 
+from cgx.indexer.interpreter.trace import Event
+
 SOURCE = """
 import torch, torch.nn as nn
 import lightning as L
@@ -35,3 +37,19 @@ def test_a_number_of_devices_is_a_number_of_processes(tmp_path: Path) -> None:
     trace = job(tmp_path, {"main.py": SOURCE.replace("{devices}", "4")})
     assert trace.world_size == 4
     assert "DistributedDataParallel" in [name for name, _ in next(calls(trace)).module.wrappers]
+
+
+def test_shards_keep_the_parameters_that_the_optimizer_was_given(tmp_path: Path) -> None:
+    source = """
+import torch, torch.nn as nn
+from lightning import Fabric
+from lightning.fabric.strategies import FSDPStrategy
+fabric = Fabric(devices=4, strategy=FSDPStrategy())
+fabric.launch()
+with fabric.init_module(empty_init=True):
+    net = nn.Linear(4, 2)
+net = fabric.setup(net)
+optimizer = fabric.setup_optimizers(torch.optim.AdamW(net.parameters()))
+"""
+    made = [node.data for node in job(tmp_path, {"main.py": source}).root.walk() if isinstance(node, Event) and node.data.get("key") == "optimizer"]
+    assert [one["implementation"] for one in made] == ["foreach"]

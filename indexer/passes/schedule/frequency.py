@@ -114,6 +114,8 @@ def frequency_of(spot: Spot, step: Step) -> dict[str, Any]:
     if boundary:
         branches = [one for one in branches if one not in boundary]
         row["per"] = "step"
+    elif unit == "micro-step" and any(within_boundary(one, step) for one in branches):
+        row["per"] = "step"
     every = 1
     periods = [one for one in branches if is_period(one) and not inner_loop(spot, loop, one)]
     for branch in branches:
@@ -132,6 +134,12 @@ def at_the_boundary(branch: BranchNode, step: Step) -> bool:
     if step.accumulate_branch is None:
         return False
     return branch is step.accumulate_branch or (branch.ranks is None and branch.period is not None and branch.period == step.accumulate_branch.period)
+
+
+def within_boundary(branch: BranchNode, step: Step) -> bool:
+    """``not waits and steps % 100 == 0``: at some of the micro-steps in which the optimizer steps."""
+    steps = step.accumulate_branch
+    return steps is not None and steps.ranks is None and branch.text != steps.text and f" and {steps.text} and " in f" and {branch.text} and "
 
 
 def counts_up(text: str, loop: LoopNode) -> bool:
