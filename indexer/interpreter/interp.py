@@ -523,7 +523,7 @@ class Interp(Recorder, Recovery, Externals, Conversion, Guards, ModuleCalls, Giv
     def provided(self, dotted: str) -> bool:
         """Whether a module is surely installed: read as source, of the standard library, or imported without a way out."""
         top = dotted.partition(".")[0]
-        if top in sys.stdlib_module_names or top in imports.ALWAYS_THERE or top in self.imported:
+        if top in sys.stdlib_module_names or top in imports.ALWAYS_THERE or top in self.imported or top in self.needed:
             return True
         return self.sources.find(dotted) is not None or top.lower() in versions.requirements(self)
 

@@ -73,14 +73,15 @@ def _run_job(tree: Any, env: Sequence[Any], plan: Any, options: Options, needed:
         _run_script(interp, plan)
     run_started(interp)
     trace = finish(interp)
-    missed = frozenset() if needed else fails_without(interp)
-    return _run_job(tree, env, plan, options, missed) if missed else trace
+    missed = fails_without(interp) - needed
+    return _run_job(tree, env, plan, options, needed | missed) if missed else trace
 
 
 def fails_without(interp: Interp) -> frozenset[str]:
-    """Packages of kernels that were taken as not installed, but without which a statement that names them fails: they are there."""
-    failed = " ".join(one.name.lower() for one in interp.trace.unknowns if one.reason == "error")
-    return frozenset(top for top in KERNELS & interp.absent if top in failed)
+    """Packages that were taken as not installed, but without which the job fails: it says so itself, or calls their kernels."""
+    failed = [one.name.lower() for one in interp.trace.unknowns if one.reason == "error"]
+    said = " ".join(text for text in failed if "importerror" in text)
+    return frozenset(top for top in interp.absent if top.lower() in (" ".join(failed) if top in KERNELS else said))
 
 
 def import_roots(tree: Any, plan: Any) -> list[str]:

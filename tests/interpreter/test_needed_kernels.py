@@ -33,3 +33,18 @@ def test_a_job_that_fails_without_has_it(tmp_path: Path) -> None:
 
 def test_a_job_that_goes_another_way_has_it_not(tmp_path: Path) -> None:
     assert "flash_attn.flash_attn_func" not in ops(tmp_path, "y = x if flash_attn_func is None else flash_attn_func(x, x, x)")
+
+
+def test_what_an_error_of_the_job_asks_for_is_there(tmp_path: Path) -> None:
+    use = """try:
+    import longcontext
+    there = True
+except ImportError:
+    there = False
+if not there:
+    raise ImportError("longcontext not found: install it")
+z = x.relu()"""
+    (tmp_path / "main.py").write_text(TEXT.format(use=use))
+    tree = open_tree(str(tmp_path))
+    trace = run_job(tree, [], parse_launch("python main.py", tree), Options())
+    assert not [one for one in trace.unknowns if one.reason == "error"]
