@@ -520,3 +520,20 @@ for step in range(7):
     x = torch.rand(8, 4, device="cuda")
 """ + STEP)
     assert [(row["name"], row["runs_on"]) for row in found["phases"]][1] == ("data", "device")
+
+
+def test_raw_bytes_of_a_file_that_only_the_run_names_are_read(tmp_path: Path) -> None:
+    found = rows(tmp_path, """
+import glob
+import numpy as np
+def shard(name):
+    with open(name, "rb") as f:
+        header = np.frombuffer(f.read(1024), dtype=np.int32)
+        return np.frombuffer(f.read(), dtype=np.uint16)
+tokens = shard(sorted(glob.glob("data/train_*"))[0])
+x = torch.tensor(tokens[:32].astype(np.float32)).view(8, 4).cuda()
+model = Net().cuda()
+optimizer = torch.optim.SGD(model.parameters(), 0.1)
+for step in range(7):
+""" + STEP)
+    assert [row["code_anchor"] for row in found["data_path"] if row["hop"] == "read"] == ["main.py:shard:13"]

@@ -52,6 +52,14 @@ def note_read(interp: Any, site: Any, path: Value) -> None:
         interp.event("data", site, author="stdlib.files", hop="read", by="open", workers=0, asynchronous=False, blocks_step=True)
 
 
+def note_bytes(interp: Any, site: Any, file: Opaque) -> None:
+    """Raw bytes of a file whose name only the run tells, such as a shard: they stand where the file is opened."""
+    mode = file.attrs.get("mode")
+    if isinstance(mode, str) and "b" in mode and text_of(file.attrs.get("name")) is None and file.anchor is not None:
+        event = interp.event("data", site, author="stdlib.files", hop="read", by="open", workers=0, asynchronous=False, blocks_step=True)
+        event.anchor = file.anchor
+
+
 def content_of(value: Value) -> Value:
     """What reading an open file, a text buffer, a string or bytes gives; None where it is none of them."""
     if isinstance(value, Opaque) and "__content__" in value.attrs:
@@ -61,6 +69,8 @@ def content_of(value: Value) -> Value:
 
 def _read(interp: Any, site: Any, args: Args, kwargs: Kwargs) -> Value:
     content = content_of(args[0])
+    if isinstance(content, Unknown) and isinstance(args[0], Opaque) and args[0].qname == TEXT_FILE:
+        note_bytes(interp, site, args[0])
     if isinstance(content, str | bytes) and len(args) == 1:
         return content
     if isinstance(content, str | bytes) and isinstance(args[1], int):
