@@ -8,7 +8,7 @@ import itertools
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from cgx.indexer.interpreter import operators
+from cgx.indexer.interpreter import open_dicts, operators
 from cgx.indexer.interpreter.items import opened
 from cgx.indexer.interpreter.joins import join, same
 from cgx.indexer.interpreter.scopes import Site
@@ -57,7 +57,8 @@ def _len(interp: Interp, site: Site, args: Args, kwargs: Kwargs) -> Value:
         length.least = value.least
         return length
     if isinstance(value, ListValue | SetValue | DictValue):
-        return interp.unknown(site.text, "data", site, "int") if value.open else len(value.items)
+        unsure = open_dicts.extent(value) if isinstance(value, DictValue) else value.open
+        return interp.unknown(site.text, "data", site, "int") if unsure else len(value.items)
     if isinstance(value, Sequence):
         return value.length
     if isinstance(value, TensorValue):

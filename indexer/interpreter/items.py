@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from functools import reduce
 from typing import TYPE_CHECKING
 
 from cgx.indexer.interpreter import batches, loaded, open_dicts, operators
-from cgx.indexer.interpreter.joins import join
+from cgx.indexer.interpreter.joins import join, join_tensors, same
 from cgx.indexer.interpreter.scopes import Site
 from cgx.indexer.interpreter.values import (
     MISSING,
@@ -273,7 +274,7 @@ def iterate(interp: Interp, value: Value, site: Site) -> list[Value] | Sequence 
     if isinstance(value, SetValue):
         return _maybe_open(interp, value.items, value.open, site)
     if isinstance(value, DictValue):
-        return open_dicts.listed(interp, value, "keys", site) or _maybe_open(interp, interp.unkeys(value), value.open, site)
+        return open_dicts.listed(interp, value, "keys", site) or _maybe_open(interp, interp.unkeys(value), open_dicts.extent(value), site)
     if isinstance(value, range):
         return list(value) if len(value) <= MAX_RANGE else Sequence(Unknown("i", "loop-carried", site.anchor, "int"), len(value), "range")
     if isinstance(value, str | bytes):
@@ -341,7 +342,21 @@ def _alternatives(interp: Interp, value: Alternatives, site: Site) -> list[Value
     lists = [one for one in found if isinstance(one, list)]
     if found and len(lists) == len(found) and all(len(one) == len(lists[0]) for one in lists):
         return [join_all(items, site) for items in zip(*lists)]
+    rows = [one for one in found if isinstance(one, Sequence) and not one.attrs]
+    if rows and len(rows) == len(found):  # as many as one of them says, each like one of theirs
+        length = rows[0].length if all(same(one.length, rows[0].length) for one in rows) else interp.unknown(f"len({site.text})", "data", site, "int")
+        return Sequence(_like_any([one.element for one in rows], site), length, "list")
     return interp.unknown(site.text, "undecided-branch", site)
+
+
+def _like_any(elements: list[Value], site: Site) -> Value:
+    """One element that stands for several: tuples part by part, tensors as what they have in common."""
+    first = elements[0]
+    if isinstance(first, tuple) and all(isinstance(one, tuple) and len(one) == len(first) for one in elements):
+        return tuple(_like_any(list(parts), site) for parts in zip(*elements))
+    if isinstance(first, TensorValue) and all(isinstance(one, TensorValue) and one.device == first.device for one in elements):
+        return reduce(join_tensors, elements)
+    return join_all(tuple(elements), site)
 
 
 def join_all(items: tuple[Value, ...], site: Site) -> Value:

@@ -224,21 +224,23 @@ def _get_one(interp: Interp, owner: DictValue, asked: Value, default: Value, sit
 def _keys(interp: Interp, site: Site, args: list[Value], kwargs: dict[str, Value]) -> Value:
     if not isinstance(args[0], DictValue):
         return _open_result(interp, args[0], site)
-    return open_dicts.listed(interp, args[0], "keys", site) or ListValue(interp.unkeys(args[0]), args[0].open, keys=True)
+    return open_dicts.listed(interp, args[0], "keys", site) or ListValue(interp.unkeys(args[0]), open_dicts.extent(args[0]), keys=True)
 
 
 @_method("dict.values")
 def _values(interp: Interp, site: Site, args: list[Value], kwargs: dict[str, Value]) -> Value:
     if not isinstance(args[0], DictValue):
         return _open_result(interp, args[0], site)
-    return open_dicts.listed(interp, args[0], "values", site) or ListValue(list(args[0].items.values()), args[0].open)
+    return open_dicts.listed(interp, args[0], "values", site) or ListValue(list(args[0].items.values()), open_dicts.extent(args[0]))
 
 
 @_method("dict.items")
 def _items(interp: Interp, site: Site, args: list[Value], kwargs: dict[str, Value]) -> Value:
     if not isinstance(args[0], DictValue):
         return _open_result(interp, args[0], site)
-    return open_dicts.listed(interp, args[0], "items", site) or ListValue(list(zip(interp.unkeys(args[0]), args[0].items.values())), args[0].open)
+    return open_dicts.listed(interp, args[0], "items", site) or ListValue(
+        list(zip(interp.unkeys(args[0]), args[0].items.values())), open_dicts.extent(args[0])
+    )
 
 
 @_method("dict.update")

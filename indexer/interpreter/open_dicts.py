@@ -10,7 +10,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from cgx.indexer.interpreter.joins import join_tensors
-from cgx.indexer.interpreter.values import Alternatives, DictValue, Sequence, TensorValue, Unknown, Value
+from cgx.indexer.interpreter.values import MAYBE, Alternatives, DictValue, Sequence, TensorValue, Unknown, Value
+
+ADDED = "cgx.added"
 
 if TYPE_CHECKING:
     from cgx.indexer.interpreter.scopes import Site
@@ -43,7 +45,7 @@ def gathered(held: Value, value: Value) -> TensorValue | None:
 def element(table: DictValue) -> TensorValue | None:
     """What any of the tensors in it is."""
     found = standing(table)
-    for value in table.items.values() if found is not None else ():
+    for value in table.items.values() if found is not None or extent(table) == MAYBE else ():
         found = gathered(found, value)
     return found
 
@@ -56,3 +58,19 @@ def listed(interp: Any, table: DictValue, what: str, site: Site) -> Sequence | N
     key = Unknown(f"keys of {site.text}", "data", site.anchor, "str")
     entry: Value = {"items": (key, one), "values": one, "keys": key}[what]
     return Sequence(entry, interp.unknown(f"len({site.text})", "data", site, "int"), "list")
+
+
+def extent(table: DictValue) -> Any:
+    """``open`` for whoever goes through it: of tensors with a key that a branch may have added, how many there are is not known.
+
+    Other tables (options, keywords) are gone through key by key all the same: what each key means counts more than their number.
+    """
+    held = table.items.values()
+    if table.open or not all(isinstance(value, TensorValue) for value in held):
+        return table.open
+    return MAYBE if any(isinstance(value, TensorValue) and value.attrs.get(ADDED) for value in held) else False
+
+
+def added(value: TensorValue) -> TensorValue:
+    """What one branch alone put into a table."""
+    return replace(value, attrs={**value.attrs, ADDED: True})

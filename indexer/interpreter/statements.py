@@ -12,7 +12,7 @@ from functools import partial
 from types import NoneType
 from typing import TYPE_CHECKING, Any
 
-from cgx.indexer.interpreter import operators, twin_calls
+from cgx.indexer.interpreter import open_dicts, operators, twin_calls
 from cgx.indexer.interpreter.blocks import noted_period, periodic_side, rest_of, run_block
 from cgx.indexer.interpreter.classes import make_class
 from cgx.indexer.interpreter.guards import first_rounds
@@ -35,6 +35,7 @@ from cgx.indexer.interpreter.values import (
     Value,
 )
 from cgx.indexer.interpreter.withs import exec_with
+from cgx.model.anchors import Anchor
 
 if TYPE_CHECKING:
     from cgx.indexer.interpreter.interp import Interp
@@ -236,7 +237,9 @@ def undecided(interp: Interp, node: ast.If, test: Value, frame: Frame) -> Signal
 
 def merge(interp: Interp, one: dict[Any, Change], two: dict[Any, Change], text: str, frame: Frame) -> None:
     """Give every slot that a branch wrote the join of what both left there."""
-    for slot, change in {**one, **two}.items():
+    both = {**one, **two}
+    keys = {change.key for change in both.values() if change.kind == "item" and isinstance(change.after, Anchor)}  # of tables: a key has its place
+    for slot, change in both.items():
         first = one[slot].after if slot in one else change.before
         second = two[slot].after if slot in two else change.before
         if change.kind == "list":
@@ -264,6 +267,10 @@ def merge(interp: Interp, one: dict[Any, Change], two: dict[Any, Change], text: 
         name = change.key if isinstance(change.key, str) else ""
         if change.obj is interp.flags and name in DEFAULTS:
             interp.trail.write(change, first if same(first, second) else None)
+            continue
+        added = second if first is MISSING else first if second is MISSING else None
+        if change.kind == "item" and change.before is MISSING and change.key in keys and isinstance(added, TensorValue) and not interp.in_model:
+            interp.trail.write(change, open_dicts.added(added))
             continue
         if change.kind == "item" and (first is MISSING or second is MISSING) and isinstance(change.before, str | int | float | tuple | NoneType):
             # One branch took it out: whoever asks may find a default of its own in its place.

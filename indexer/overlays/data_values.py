@@ -7,7 +7,17 @@ from typing import Any
 
 from cgx.indexer.interpreter import open_dicts
 from cgx.indexer.interpreter.batches import BATCH, PINNED
-from cgx.indexer.interpreter.values import Alternatives, DictValue, ListValue, Opaque, TensorValue, Unknown, Value
+from cgx.indexer.interpreter.values import (
+    Alternatives,
+    DictValue,
+    Instance,
+    ListValue,
+    ModuleInstance,
+    Opaque,
+    TensorValue,
+    Unknown,
+    Value,
+)
 
 
 def collated(element: Value, batch: Value) -> Value:
@@ -56,6 +66,9 @@ def from_host(value: Value) -> Value:
             value.device = "cpu"
     elif isinstance(value, tuple | ListValue | DictValue | Alternatives):
         for one in parts_of(value):
+            from_host(one)
+    elif isinstance(value, Instance) and not isinstance(value, ModuleInstance):  # a batch of a class of its own
+        for one in value.attrs.values():
             from_host(one)
     return value
 

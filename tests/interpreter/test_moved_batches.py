@@ -7,6 +7,8 @@ from pathlib import Path
 from interpreted import job
 from test_plain_loops import NET, copied, events, record
 
+from cgx.indexer.interpreter.trace import Event
+
 STEP = """
 model = Net().cuda()
 optimizer = torch.optim.SGD(model.parameters(), 0.1)
@@ -61,3 +63,15 @@ def test_weights_that_are_cast_are_no_average(tmp_path: Path) -> None:
         "    optimizer.step()\n    for p in model.parameters():\n        p.data = p.data.to(torch.bfloat16)\n"
     )
     assert not [event for event in events(job(tmp_path, {"main.py": source}), "compute") if event.data.get("key") == "ema"]
+
+
+def test_a_batch_of_a_class_of_its_own_comes_from_the_host(tmp_path: Path) -> None:
+    source = (
+        "import torch, zoo\nclass Nested:\n    def __init__(self, tensors):\n        self.tensors = tensors\n"
+        "    def to(self, device):\n        return Nested(self.tensors.to(device))\n"
+        "class Data:\n    def __len__(self):\n        return 8\n    def __getitem__(self, i):\n        return zoo.image(i)\n"
+        "def collate(batch):\n    return Nested(torch.zeros((len(batch), 2), device=batch[0].device))\n"
+        "for batch in torch.utils.data.DataLoader(Data(), collate_fn=collate, num_workers=2):\n    batch = batch.to('cuda')\n"
+    )
+    copies = [node.data["direction"] for node in job(tmp_path, {"main.py": source}).root.walk() if isinstance(node, Event) and node.kind == "copy"]
+    assert copies == ["H2D"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from interpreted import called
 from interpreted import job as run
 
-from cgx.indexer.interpreter.trace import Event
+from cgx.indexer.interpreter.trace import Event, LoopNode
 
 
 def events(trace, kind):
@@ -48,3 +48,23 @@ pairs = list(enumerate(x for x in (7, 8)))
 assert pairs[1] == (1, 8)
 """})
     assert called(trace) == ["Linear"]
+
+
+def test_a_key_that_a_branch_may_add_is_counted_neither_way(tmp_path):
+    source = (
+        "import torch, zoo\ndef columns(extra):\n    table = {'a': torch.ones(2), 'b': torch.ones(2)}\n    if extra is not None:\n"
+        "        table['c'] = torch.ones(2)\n    return table\n"
+        "one, two = columns(zoo.found()), columns(None)\nsizes = len(one), len(two)\nfor value in one.values():\n    value.cuda()\n"
+        "for value in two.values():\n    value.cuda()\n"
+    )
+    loops = [node.count for node in run(tmp_path, {"main.py": source}).root.walk() if isinstance(node, LoopNode)]
+    assert not isinstance(loops[0], int) and loops[1:] in ([2], [])
+
+
+def test_a_loop_over_one_of_several_open_tables_knows_what_its_elements_are(tmp_path):
+    source = (
+        "import torch, zoo, random\ndef columns(extra, shape):\n    table = {'a': torch.ones(shape), 'b': torch.ones(shape)}\n    if extra is not None:\n"
+        "        table['c'] = torch.ones(2)\n    return table\n"
+        "table = columns(zoo.found(), 2) if random.random() < 0.5 else columns(zoo.other(), 3)\nfor key, value in table.items():\n    value.cuda()\n"
+    )
+    assert [event.data["direction"] for event in events(run(tmp_path, {"main.py": source}), "copy")] == ["H2D"]
