@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
+from dataclasses import replace
 
 from cgx.model.facts import GraphDelta
 
@@ -14,6 +15,7 @@ def tally_answers(delta: GraphDelta) -> None:
     for edge in delta.edges:
         if edge.kind in ("CALLS", "CONSTRUCTS") and edge.source in holder:
             counts[holder[edge.source]][f"{edge.properties['basis']} {edge.properties['author']}"] += 1
-    for node in delta.nodes:
+    for place, node in enumerate(delta.nodes):
         if node.label == "File" and node.id in counts:
-            node.properties["answers"] = [f"{words} {count}" for words, count in sorted(counts[node.id].items())]
+            answers = [f"{words} {count}" for words, count in sorted(counts[node.id].items())]
+            delta.nodes[place] = replace(node, properties={**node.properties, "answers": answers})
