@@ -95,3 +95,25 @@ def test_one_crop_of_an_image_is_no_step(tmp_path: Path) -> None:
     kept = next(number for number, line in enumerate(lines, 1) if "as_tensor(keep" in line)
     at = [row for row in found.rows["host_device"]["syncs"] if line_of(row) == kept]
     assert sorted(brief(at, "kind")) == [("cpu",), ("dynamic shape",)]  # of the entry on the device, and of the one that is not
+
+
+ENGINE = NET + """    def forward(self, x):
+        return self.b(self.a(x))
+net = Net().cuda()
+held = torch.zeros(4, 4, device="cuda")
+graph = torch.cuda.CUDAGraph()
+with torch.cuda.graph(graph):
+    out = net(held)
+class Engine:
+    def step(self):
+        graph.replay()
+        return out.tolist()
+engine = Engine()
+while True:
+    engine.step()
+"""
+
+
+def test_a_graph_that_an_engine_replays_decodes(tmp_path: Path) -> None:
+    found = served(tmp_path, ENGINE)
+    assert next(row["name"] for row in found.rows["phases"] if row["kind"] == "repeated") == "decode"

@@ -30,6 +30,7 @@ def test_rounds_that_build_on_each_other_are_denoising_steps(tmp_path: Path) -> 
     copies = found.rows["host_device"]["copies"]
     assert brief(copies, "direction", "phase") == [("H2D", "sample"), ("D2H", "respond"), ("H2D", "startup")]
     assert copies[0]["frequency"]["per"] == "denoising step"
+    assert found.rows["data_path"] == []  # what a denoising step makes for itself is no way in
 
 
 def test_requests_round_a_denoising_loop_are_the_step(tmp_path: Path) -> None:

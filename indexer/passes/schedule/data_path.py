@@ -7,7 +7,7 @@ from typing import Any
 
 from cgx.indexer.interpreter.trace import CallNode, Event, LoopNode, ModuleCall
 from cgx.indexer.interpreter.values import TensorValue, Value
-from cgx.indexer.passes.schedule.frequency import repeat_in_step
+from cgx.indexer.passes.schedule.frequency import repeat_in_step, unit_loop
 from cgx.indexer.passes.schedule.host_hops import host_hops
 from cgx.indexer.passes.schedule.merge import merged
 from cgx.indexer.passes.schedule.situation import Run, data_of
@@ -36,18 +36,26 @@ def data_path_rows(run: Run, hosted: list[HostCall]) -> list[dict[str, Any]]:
         if data_of(spot).get("hop"):
             rows.append((rank(run, spot), spot.order, own_row(run, spot, data_of(spot))))
     for spot, hop, by in host_hops(run):
-        if rank(run, spot) and not run.own(spot):
+        if (rank(run, spot) and not run.own(spot)) or handed_out(run, spot):
             continue
         rows.append((rank(run, spot), spot.order, own_row(run, spot, {"hop": hop, "by": by})))
     copies = []
     for spot in run.events("copy"):
         data = data_of(spot)
-        if data.get("direction") == "H2D" and not data.get("carrier") and is_batch(run, spot):
+        if data.get("direction") == "H2D" and not data.get("carrier") and is_batch(run, spot) and not handed_out(run, spot):
             copies.append((rank(run, spot), spot.order, copy_row(run, spot, data)))
     moved = run.step.kind == "training" and any(place == 0 for place, _, _ in copies)
     rows += [row for row in copies if not (moved and row[0] == STARTUP)]  # what is made before the first step is no batch then
     ordered = [one for _, _, one in sorted(rows, key=lambda entry: entry[:2])]
     return merged(dedupe(ordered))
+
+
+def handed_out(run: Run, spot: Spot) -> bool:
+    """In a job that answers: what each denoising step makes for itself, or what becomes of a result, is no way in."""
+    if run.step.kind == "training":
+        return False
+    loop = unit_loop(spot, run.step)
+    return run.phases.of(spot) == "respond" or (loop is not None and run.step.unit(loop) == "denoising step")
 
 
 def fetches(run: Run) -> list[Spot]:

@@ -8,7 +8,7 @@ from itertools import pairwise
 from cgx.indexer.interpreter.trace import BranchNode, CallNode, Event, LoopNode, ModuleCall
 from cgx.indexer.passes.schedule.frequency import steady
 from cgx.indexer.passes.schedule.regions import Regions
-from cgx.indexer.passes.schedule.step import Step, is_model
+from cgx.indexer.passes.schedule.step import Step, is_model, replays
 from cgx.indexer.passes.schedule.tree import Spot, events
 
 OPTIMIZER_KEYS = frozenset({"optimizer_step", "grad_clip", "zero_grad", "lr_schedule", "ema"})
@@ -267,6 +267,8 @@ class Phases:
         named = self.named(spot)
         if named:
             return named
+        if replays(node):
+            return "decode"  # graphs are captured for the fixed shapes of that
         if isinstance(node, ModuleCall) or spot.in_module:
             return "decode" if self.in_token_loop is not None and spot.holds(self.in_token_loop) else "prefill"
         if isinstance(node, Event) and node.kind == "sync":
