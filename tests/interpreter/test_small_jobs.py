@@ -537,3 +537,22 @@ optimizer = torch.optim.SGD(model.parameters(), 0.1)
 for step in range(7):
 """ + STEP)
     assert [row["code_anchor"] for row in found["data_path"] if row["hop"] == "read"] == ["main.py:shard:13"]
+
+
+def test_a_checkpoint_phase_is_as_frequent_as_its_most_frequent_file(tmp_path: Path) -> None:
+    found = rows(tmp_path, """
+model = Net().cuda()
+optimizer = torch.optim.SGD(model.parameters(), 0.1)
+best = 9.0
+for epoch in range(3):
+    for step in range(7):
+        x = torch.randn(8, 4).cuda()
+""" + STEP.replace("    ", "        ") + """
+    found = loss.item()
+    if found < best:
+        best = found
+        torch.save(model.state_dict(), "best.pt")
+    torch.save(model.state_dict(), "last.pt")
+""")
+    (row,) = [row for row in found["phases"] if row["name"] == "checkpoint"]
+    assert "guard" not in row["every"]

@@ -163,6 +163,8 @@ def make_row(run: Run, name: str, found: list[Spot]) -> dict[str, Any] | None:
         spot = next((one for one in lead if kind_of(run, name, frequency_of(one, run.step)) == "periodic"), spot)
     if name == "logging" and frequency_of(spot, run.step).get("per") == "epoch":
         spot = first_read(run, found) or spot
+    if name == "checkpoint":
+        spot = least_guarded(run, lead)
     frequency = frequency_of(spot, run.step)
     row: dict[str, Any] = {"name": name, "kind": kind_of(run, name, frequency)}
     if row["kind"] == "periodic":
@@ -174,6 +176,13 @@ def make_row(run: Run, name: str, found: list[Spot]) -> dict[str, Any] | None:
     row["ranks"] = ranks_of_phase(run, name, spot, found)
     row["code_anchor"] = str(anchor_of(run, name, spot))
     return {key: value for key, value in row.items() if value is not None or key == "repeat"}
+
+
+def least_guarded(run: Run, lead: list[Spot]) -> Spot:
+    """Of files written at one rate the one that is written whenever any is: the best is kept beside the last."""
+    rates = [frequency_of(spot, run.step) for spot in lead]
+    alike = [(spot, rate) for spot, rate in zip(lead, rates) if (rate.get("per"), rate.get("every")) == (rates[0].get("per"), rates[0].get("every"))]
+    return min(alike, key=lambda pair: (len(str(pair[1].get("guard", ""))), pair[0].order))[0]
 
 
 def with_backward(run: Run, lead: list[Spot]) -> list[Spot]:
