@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import builtins
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from cgx.indexer.interpreter import batches, kinship, loaded, operators
@@ -245,11 +246,31 @@ def _module_special(interp: Interp, owner: ModuleInstance, name: str) -> Value:
     return MISSING
 
 
+def generated_init(cls: ClassValue, behind: ClassValue | None = None) -> Native | None:
+    """The constructor that ``@dataclass`` writes, where it is the one that the MRO gives."""
+    rest = cls.mro[cls.mro.index(behind) + 1 :] if behind in cls.mro else cls.mro
+    for parent in rest:
+        if not isinstance(parent, ClassValue) or "__init__" in parent.namespace:
+            return None
+        if "dataclass" in parent.info:
+            return Native(f"{parent.qname}.__init__", partial(_run_generated, parent))
+    return None
+
+
+def _run_generated(home: ClassValue, interp: Interp, site: Site, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    from cgx.indexer.interpreter.classes import dataclass_init
+
+    dataclass_init(interp, home, args[0], args[1:], kwargs, site)
+    return None
+
+
 def _super(interp: Interp, owner: Super, name: str, site: Site) -> Value:
     instance = owner.self
     cls = instance.cls if isinstance(instance, Instance) else instance
     if not isinstance(cls, ClassValue):
         return interp.unknown(site.text, "unsupported", site)
+    if name == "__init__" and (made := generated_init(cls, owner.cls)) is not None:
+        return BoundMethod(made, instance)
     home, found, outside = find_in_mro(cls, name, owner.cls)
     if name == "__call__" and found is MISSING and isinstance(instance, ModuleInstance):
         name = "_call_impl"  # what nn.Module.__call__ is; its own name would hide that a class overrides it
@@ -282,6 +303,8 @@ def _super(interp: Interp, owner: Super, name: str, site: Site) -> Value:
 
 
 def _class(interp: Interp, owner: ClassValue, name: str, site: Site) -> Value:
+    if name == "__init__" and (made := generated_init(owner)) is not None:
+        return made
     home, found, outside = find_in_mro(owner, name)
     if found is not MISSING:
         return bind(interp, found, owner, home or owner, name, site)
@@ -371,6 +394,8 @@ def _function(interp: Interp, owner: FunctionValue, name: str, site: Site) -> Va
         return ast.get_docstring(owner.node) if not isinstance(owner.node, ast.Lambda) else None
     if name == "__wrapped__":
         return interp.raise_("AttributeError", "__wrapped__", site)
+    if name == "__class__":
+        return External("types.FunctionType")
     if name in CUSTOM_OP:
         return Native(f"torch.library.CustomOpDef.{name}", lambda i, s, a, k: a[0] if a else Native(name, lambda i, s, a, k: a[0]))
     if name == "__get__":

@@ -604,10 +604,11 @@ class Externals:
             sure = [*plain_args[:1], *(plain for one, plain in given if not self._may_be_none(one))]
             taken = [tensor for plain in sure for tensor in _tensors(plain) if tensor.library == "torch"]  # an array is no tensor yet
             steps = row.steps(plain_args, plain_kwargs)  # a library function that runs several ops in turn
+            anchor, text = self.line_of(site)
             for step in steps or ():
-                self.emit(OpNode(site.anchor, site.text, qname=step.name, inputs=list(step.inputs), outputs=list(step.outputs)))
+                self.emit(OpNode(anchor, text, qname=step.name, inputs=list(step.inputs), outputs=list(step.outputs)))
             if steps is None:
-                self.emit(OpNode(site.anchor, site.text, qname=row.name, inputs=taken, outputs=outputs, opaque=row.opaque))
+                self.emit(OpNode(anchor, text, qname=row.name, inputs=taken, outputs=outputs, opaque=row.opaque))
         sync = row.sync_of(plain_args, plain_kwargs)
         if sync is not None and inputs:
             self.transfer(sync, inputs[0], site)

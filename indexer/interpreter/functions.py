@@ -162,7 +162,7 @@ def run_body(interp: Interp, func: FunctionValue, frame: Frame, site: Site) -> V
     interp.depth += 1
     interp.active[key] = interp.active.get(key, 0) + 1
     node = CallNode(site.anchor, site.text, symbol=func.qname, target=Anchor(func.path, func.symbol, getattr(func.node, "lineno", 1)))
-    node.yields = frame.on_yield is not None
+    node.yields, node.outside = frame.on_yield is not None, site.frame.code.external
     if func.owner is not None and isinstance(frame.first, ModuleInstance) and not interp.in_model and not node.yields:
         node.owner, node.training, node.grad = frame.first, frame.first.training, bool(interp.flags.get("grad", True))
     forward = node.owner is not None and func.name == "forward"  # called by its name: a model runs all the same

@@ -576,6 +576,14 @@ def _extend(interp: Interp, site: Site, args: Args, kwargs: Kwargs) -> Value:
     return args[0]
 
 
+def _plus(interp: Interp, site: Site, args: Args, kwargs: Kwargs) -> Value:
+    made = interp.new_instance(args[0].cls, site)
+    assert isinstance(made, ModuleInstance)
+    for part in args[:2]:
+        _fill(interp, made, part, site, _table(made))
+    return made
+
+
 def _pop(interp: Interp, site: Site, args: Args, kwargs: Kwargs) -> Value:
     owner, key = args[0], args[1]
     found = _container_getitem(interp, site, [owner, key], {})
@@ -628,6 +636,8 @@ COMMON: dict[str, Handler] = {
     "__contains__": _contains,
     "append": _append,
     "extend": _extend,
+    "__iadd__": _extend,
+    "__add__": _plus,
     "insert": _insert,
     "pop": _pop,
 }

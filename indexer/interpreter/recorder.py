@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from cgx.indexer.interpreter.trace import BranchNode, Event, JobNode, LoopNode, Node, Trace
+from cgx.indexer.interpreter.trace import BranchNode, CallNode, Event, JobNode, LoopNode, ModuleCall, Node, Trace
 from cgx.indexer.interpreter.values import LoopContext, Unknown, Value
 from cgx.model.anchors import Anchor
 
@@ -28,6 +28,21 @@ class Recorder:
 
     def emit(self, node: Node) -> None:
         self.stack[-1].children.append(node)
+
+    def line_of(self, site: Any) -> tuple[Anchor, str]:
+        """Where an op of a forward runs. A plain function of a library stands for the line of the source that called it."""
+        if not site.frame.code.external:
+            return site.anchor, site.text
+        for place in range(len(self.stack) - 1, 0, -1):
+            node, outer = self.stack[place], self.stack[place - 1]
+            if isinstance(node, ModuleCall) or (isinstance(outer, ModuleCall) and isinstance(node, CallNode) and node.target == outer.anchor):
+                break  # the library's own module
+            if isinstance(node, CallNode) and not node.outside and self._in_module(place):
+                return node.anchor, node.text
+        return site.anchor, site.text
+
+    def _in_module(self, place: int) -> bool:
+        return any(isinstance(node, ModuleCall) for node in self.stack[:place])
 
     def push(self, node: Node) -> None:
         self.emit(node)

@@ -13,8 +13,11 @@ from cgx.indexer.interpreter.values import (
     MISSING,
     ByRank,
     Device,
+    DictValue,
     DType,
     FunctionValue,
+    Instance,
+    ListValue,
     ModuleObject,
     Native,
     Opaque,
@@ -202,8 +205,6 @@ def _parameters_to_vector(interp: Interp, site: Site, args: Args, kwargs: Kwargs
 
 
 def _tree_map(interp: Interp, site: Site, args: Args, kwargs: Kwargs) -> Value:
-    from cgx.indexer.interpreter.values import DictValue, ListValue
-
     func, tree = args[0], args[1]
 
     def walk(value: Value) -> Value:
@@ -218,6 +219,52 @@ def _tree_map(interp: Interp, site: Site, args: Args, kwargs: Kwargs) -> Value:
         return interp.call(func, [value], {}, site)
 
     return walk(tree)
+
+
+SPEC = "torch.utils._pytree.TreeSpec"
+
+
+def _tree_flatten(interp: Interp, site: Site, args: Args, kwargs: Kwargs) -> Value:
+    """The leaves in order, and what puts others in their place."""
+    leaves: list[Value] = []
+    return (ListValue(leaves), Opaque(SPEC, {"tree": args[0]}, site.anchor)) if _leaves(args[0], leaves) else NotImplemented
+
+
+def _tree_leaves(interp: Interp, site: Site, args: Args, kwargs: Kwargs) -> Value:
+    leaves: list[Value] = []
+    return ListValue(leaves) if _leaves(args[0], leaves) else NotImplemented
+
+
+def _leaves(value: Value, found: list[Value]) -> bool:
+    """Append the leaves, None too; False where it is not known which these are."""
+    if isinstance(value, Unknown) or (isinstance(value, Instance) and value.cls.info.get("namedtuple")):
+        return False
+    if isinstance(value, ListValue | DictValue | tuple):
+        if not isinstance(value, tuple) and value.open:
+            return False
+        parts = value if isinstance(value, tuple) else value.items.values() if isinstance(value, DictValue) else value.items
+        return all(_leaves(part, found) for part in list(parts))
+    found.append(value)
+    return True
+
+
+def _tree_unflatten(interp: Interp, site: Site, args: Args, kwargs: Kwargs) -> Value:
+    leaves, spec = (args[0], args[1]) if isinstance(args[1], Opaque) else (args[1], args[0])
+    listed = interp.iterate(leaves, site)
+    if not isinstance(spec, Opaque) or spec.qname != SPEC or not isinstance(listed, list):
+        return NotImplemented
+    rest = iter(listed)
+
+    def walk(value: Value) -> Value:
+        if isinstance(value, ListValue):
+            return ListValue([walk(item) for item in value.items])
+        if isinstance(value, tuple):
+            return tuple(walk(item) for item in value)
+        if isinstance(value, DictValue):
+            return DictValue({key: walk(item) for key, item in value.items.items()})
+        return next(rest, None)
+
+    return walk(spec.attrs["tree"])
 
 
 INITS = ["uniform_", "normal_", "constant_", "ones_", "zeros_", "eye_", "dirac_", "xavier_uniform_", "xavier_normal_", "kaiming_uniform_", "kaiming_normal_", "trunc_normal_", "orthogonal_", "sparse_", "xavier_uniform", "kaiming_normal", "normal", "constant"]
@@ -310,6 +357,9 @@ ENTRIES: dict[str, Handler] = {
     "triton.autotune": lambda i, s, a, k: Native("triton.autotune", first_argument),
     "triton.heuristics": lambda i, s, a, k: Native("triton.heuristics", first_argument),
     "torch.utils._pytree.tree_map": _tree_map,
+    "torch.utils._pytree.tree_flatten": _tree_flatten,
+    "torch.utils._pytree.tree_leaves": _tree_leaves,
+    "torch.utils._pytree.tree_unflatten": _tree_unflatten,
     "torch.utils._pytree.register_pytree_node": nothing,
     "torch.serialization.add_safe_globals": nothing,
     **{f"torch.nn.init.{name}": _init for name in INITS},

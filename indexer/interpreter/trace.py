@@ -132,6 +132,7 @@ class CallNode(Node):
     grad: bool = True
     training: Any = True
     yields: bool = False  # of a generator: what runs at its yield is the caller's
+    outside: bool = False  # the call stands in source that is read through --env
 
     @property
     def prepares(self) -> bool:
