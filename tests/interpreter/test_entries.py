@@ -92,6 +92,19 @@ def test_a_whole_module_that_is_saved_is_copied(tmp_path: Path) -> None:
     assert (copy["direction"], copy["bytes"]) == ("D2H", 40)
 
 
+def test_tensors_brought_to_the_host_to_be_saved_are_part_of_saving(tmp_path: Path) -> None:
+    saving = """
+import torch
+def save_checkpoint(model, every):
+    state = {name: one.cpu() for name, one in model.state_dict().items()}
+    if every % 100 == 0:
+        torch.save(state, "model.pt")
+"""
+    source = saving + LOOP + "    if step % 10 == 0:\n        save_checkpoint(model, step)\n"
+    rows = entries(tmp_path, source)
+    assert [phase for kind, phase in syncs(rows) if kind == "cpu"] == ["checkpoint"]
+
+
 def test_a_state_dict_holds_the_buffers_that_are_kept(tmp_path: Path) -> None:
     source = """
 import torch, torch.nn as nn

@@ -15,6 +15,7 @@ from cgx.indexer.passes.schedule.tree import Spot, events
 
 EVALUATION_WORDS = re.compile(r"eval|valid|test|infer|sample|generate|visuali|predict", re.IGNORECASE)
 EVALUATES = re.compile(r"(eval|evaluate|evaluation|validate|validation|test)(_\w+)?$", re.IGNORECASE)
+SAVES = re.compile(r"(^|_)(save|checkpoint|ckpt)(_|$)", re.IGNORECASE)
 NO_GRADIENTS = ("torch.no_grad", "torch.inference_mode")
 REGIONS = (CallNode, BranchNode, LoopNode, ScopeNode)
 REPORTED = ("log", "sync", "collective", "data", "copy")
@@ -54,7 +55,7 @@ class Regions:
         return [
             spot
             for spot in events(found, "sync")
-            if spot.node.data.get("reads") and spot.branches() and id(spot.branches()[-1]) in outer  # type: ignore[attr-defined]
+            if spot.node.data.get("reads") and spot.branches() and id(spot.branches()[-1]) in outer and not copied_to_save(spot)  # type: ignore[attr-defined]
         ]
 
     def told_beside(self, found: list[Spot], saves: list[Spot]) -> list[Spot]:
@@ -62,7 +63,7 @@ class Regions:
         told = []
         for spot in events(found, "sync"):
             call = next((one for one in reversed(spot.path) if isinstance(one, CallNode)), None)
-            if call is None or not spot.node.data.get("reads"):  # type: ignore[attr-defined]
+            if call is None or not spot.node.data.get("reads") or copied_to_save(spot):  # type: ignore[attr-defined]
                 continue
             within = [save for save in saves if save.holds(call)]
             if within and not any(save.holds(one) for save in within for one in spot.below(call) if is_condition(one)):
@@ -154,6 +155,12 @@ class Regions:
         if self.root(spot, self.checkpoint) is not None:
             return "checkpoint"
         return "evaluation" if self.reports_evaluation(spot) else None
+
+
+def copied_to_save(spot: Spot) -> bool:
+    """Tensors brought to the host in a function that is named for saving."""
+    call = next((one for one in reversed(spot.path) if isinstance(one, CallNode)), None)
+    return call is not None and spot.node.data.get("sync") == "cpu" and bool(SAVES.search(call.symbol.rpartition(".")[2]))  # type: ignore[attr-defined]
 
 
 def is_condition(node: Node) -> bool:
