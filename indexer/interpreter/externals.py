@@ -571,7 +571,7 @@ class Externals:
         numpy = bool(inputs) and all(value.library == "numpy" for value in inputs)
         if row is None:
             return self._unknown_op(qname, inputs, site)
-        made = (row.kind == "factory" or row.signature == "*data") and not qname.startswith("torch.Tensor.")  # torch.tensor(array) is a tensor
+        made = (row.kind == "factory" or row.signature == "data=None") and not qname.startswith("torch.Tensor.")  # torch.tensor(array) is a tensor
         numpy &= not made
         if row.opaque and not inputs:
             return Unknown(site.text, "unmodelled", site.anchor)  # a query of an extension, or its loading: no op on tensors

@@ -247,7 +247,8 @@ class ModuleCalls:
         names = () if steps is not None else row.ops(attrs, tables, plain, options, method)
         for place, name in enumerate(names):
             inputs = [tensor for arg in [*plain, *options.values()] for tensor in tensors_of(arg)]
-            weights = [value for value in owner.parameters.values() if isinstance(value, TensorValue)]
+            own_names = owner.attrs.get(nn_module.WEIGHTS, tuple(owner.parameters))
+            weights = [value for key, value in owner.parameters.items() if isinstance(value, TensorValue) and key in own_names]
             last = place == len(names) - 1  # what runs before it (a count raised, zeros made) takes none of this
             self.emit(
                 OpNode(

@@ -698,13 +698,19 @@ def _layer_init(row: Any) -> Handler:
         for name, value in row.attributes(plain).items():
             interp.trail.set_item(owner.attrs, name, interp.wrap(value))
         dtype = bound.get("dtype")
-        for name, shape in row.parameters(plain).items():
+        shapes = row.parameters(plain)
+        if not owner.cls.native:
+            interp.trail.set_item(owner.attrs, WEIGHTS, tuple(shapes))
+        for name, shape in shapes.items():
             interp.trail.set_item(owner.parameters, name, None if shape is None else _parameter(interp, shape, dtype, name, site))
         for name, shape in row.buffers(plain).items():
             interp.trail.set_item(owner.buffers, name, None if shape is None else shape if isinstance(shape, TensorValue) else TensorValue(tuple(shape), "float32", "cpu", name=name))
         return None
 
     return init
+
+
+WEIGHTS = "__cgx_weights__"  # of a layer under a class of the source: the parameters that are the layer's own
 
 
 def _parameter(interp: Interp, shape: Any, dtype: Value, name: str, site: Site) -> TensorValue:

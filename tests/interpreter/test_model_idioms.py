@@ -107,3 +107,20 @@ def test_inputs_are_listed_as_they_were_given(tmp_path: Path) -> None:
     trace = model(tmp_path, "return x + n", "n=float32[3]", "x=float32[2,3]")
     call = next(node for node in trace.root.walk() if isinstance(node, ModuleCall))
     assert [name for name, _ in call.inputs] == ["n", "x"]
+
+
+def test_the_old_constructor_takes_sizes_or_data(tmp_path: Path) -> None:
+    body = "return [torch.Tensor(3, 4), torch.Tensor(5), torch.Tensor([0.5]), torch.Tensor([2, 3]), torch.Tensor([[2, 5]]), torch.Tensor()]"
+    trace = model(tmp_path, body, "x=float32[1]")
+    call = next(node for node in trace.root.walk() if isinstance(node, ModuleCall))
+    assert [tensor.shape for _, tensor in call.outputs] == [(3, 4), (5,), (1,), (2,), (1, 2), (0,)]
+
+
+def test_a_layer_takes_its_own_weights_not_those_a_subclass_adds(tmp_path: Path) -> None:
+    text = (
+        HEAD + "class M(nn.Linear):\n    def __init__(self):\n        super().__init__(4, 3, bias=False)\n        self.extra = nn.Parameter(torch.zeros(7))\n"
+        "    def forward(self, x):\n        return super().forward(x)\n"
+    )
+    trace = build(tmp_path, {"m.py": text}, "m:M()", ["x=float32[2,4]"])
+    op = next(node for node in trace.root.walk() if isinstance(node, OpNode) and node.qname.endswith("linear"))
+    assert [tensor.shape for tensor in op.inputs] == [(2, 4), (3, 4)]

@@ -277,15 +277,19 @@ def legacy_tensor(dtype: str) -> Rule:
     """torch.Tensor(...), torch.FloatTensor(...): sizes, or data."""
 
     def rule(call: Call) -> Value:
-        data = call.get("data")
+        given = [call.get("data"), *call.rest]
         name = dtype or call.defaults.dtype
         device = "cuda" if ".cuda." in call.row.name else "cpu" if dtype else call.defaults.legacy
-        if isinstance(data, tuple) and all(isinstance(item, int | Dim) for item in data) and len(data) != 1:
-            return tensor(data or (0,), name, device)
-        inner = data[0] if isinstance(data, tuple) and len(data) == 1 else data
-        if isinstance(inner, int | Dim):
-            return tensor((inner,), name, device)
-        shape, _, items = read_data(inner, name)
+        first = given[0]
+        if first is None:
+            return tensor((0,), name, device)
+        sizes = [None if isinstance(item, Unknown) else item for item in given]
+        counted = isinstance(first, int | Dim) or (isinstance(first, Unknown) and first.hint == "int")
+        if len(given) > 1 or counted:
+            return tensor(tuple(sizes), name, device)
+        if isinstance(first, Unknown) or (isinstance(first, tuple) and all(isinstance(item, int | Dim) for item in first)):
+            return tensor(None, name, device)  # a tuple may be data, a torch.Size is none
+        shape, _, items = read_data(first, name)
         known = items is not None and is_static(shape) and shape is not None and 0 not in shape
         const = nest([rounded(item, name) for item in items or []], shape) if known else None  # type: ignore[arg-type]
         return tensor(shape, name, device, const)
