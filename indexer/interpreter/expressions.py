@@ -33,6 +33,9 @@ if TYPE_CHECKING:
     from cgx.indexer.interpreter.interp import Interp
 
 
+ASKED = "__cgx_asked__"  # on a node: its truth is asked, its value is not used
+
+
 def constant(interp: Interp, node: ast.Constant, frame: Frame) -> Value:
     return node.value
 
@@ -171,6 +174,17 @@ def unaryop(interp: Interp, node: ast.UnaryOp, frame: Frame) -> Value:
     return operators.unary(interp, type(node.op), interp.eval(node.operand, frame), Site(node, frame))
 
 
+def eval_test(interp: Interp, node: ast.expr, frame: Frame) -> Value:
+    """What an ``if``, ``while`` or ``assert`` asks: of ``a and b`` the last part is asked too, where it comes to that."""
+    if isinstance(node, ast.BoolOp | ast.UnaryOp) and not hasattr(node, ASKED):
+        stack: list[ast.expr] = [node]
+        while stack:
+            one = stack.pop()
+            setattr(one, ASKED, True)
+            stack += one.values if isinstance(one, ast.BoolOp) else [one.operand] if isinstance(one, ast.UnaryOp) and isinstance(one.op, ast.Not) else []
+    return interp.eval(node, frame)
+
+
 def boolop(interp: Interp, node: ast.BoolOp, frame: Frame) -> Value:
     """``and``/``or`` with short circuit. An undecided operand leaves the result undecided unless a later one settles it."""
     stop = isinstance(node.op, ast.Or)
@@ -187,7 +201,9 @@ def boolop(interp: Interp, node: ast.BoolOp, frame: Frame) -> Value:
         if isinstance(value, ByRank) and not last:
             ranked.append(value)
         site = Site(operand, frame)
-        truth = interp.truth_at(value, site) if not last else interp.truth(value)
+        if last and not undecided and isinstance(value, TensorValue):
+            return _ranked(interp, ranked, value, stop)  # the tensor itself: who asks it waits for it
+        truth = interp.truth_at(value, site) if not last or (hasattr(node, ASKED) and isinstance(value, TensorValue)) else interp.truth(value)
         if truth is stop:
             if not undecided:
                 return _ranked(interp, ranked, value, stop)
@@ -257,7 +273,7 @@ def compare(interp: Interp, node: ast.Compare, frame: Frame) -> Value:
 
 
 def ifexp(interp: Interp, node: ast.IfExp, frame: Frame) -> Value:
-    test = interp.eval(node.test, frame)
+    test = eval_test(interp, node.test, frame)
     site = Site(node.test, frame)
     if isinstance(test, ByRank):
         picked = [interp.truth(value) for value in test.values]

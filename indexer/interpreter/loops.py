@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from cgx.indexer.interpreter import counters
 from cgx.indexer.interpreter.blocks import run_block
 from cgx.indexer.interpreter.carried import carried
+from cgx.indexer.interpreter.expressions import eval_test
 from cgx.indexer.interpreter.items import opened
 from cgx.indexer.interpreter.joins import ANOTHER, join, join_shapes, join_tensors, same
 from cgx.indexer.interpreter.named_rounds import by_name, tables
@@ -560,7 +561,7 @@ def exec_while(interp: Interp, node: ast.While, frame: Frame) -> Signal:
             start, summarised = len(loop.children), interp.summarised
             mark = interp.mark()
             try:
-                truth = interp.truth_at(interp.eval(node.test, frame), site)
+                truth = interp.truth_at(eval_test(interp, node.test, frame), site)
                 signal = _block(interp, node.body, frame) if truth else None
             except BaseException:
                 interp.trail.commit()
@@ -592,7 +593,7 @@ def exec_while(interp: Interp, node: ast.While, frame: Frame) -> Signal:
     constant_test = isinstance(node.test, ast.Constant)
 
     def body() -> Signal:
-        test = interp.eval(node.test, frame)
+        test = eval_test(interp, node.test, frame)
         interp.truth_at(test, site)
         if not constant_test:
             interp.narrow(node.test, True, frame)

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from cgx.indexer.interpreter import open_dicts, operators, twin_calls
 from cgx.indexer.interpreter.blocks import noted_period, periodic_side, rest_of, run_block
 from cgx.indexer.interpreter.classes import make_class
+from cgx.indexer.interpreter.expressions import eval_test
 from cgx.indexer.interpreter.guards import first_rounds
 from cgx.indexer.interpreter.joins import join, join_shapes, same
 from cgx.indexer.interpreter.loops import exec_for, exec_while
@@ -100,7 +101,7 @@ def return_(interp: Interp, node: ast.Return, frame: Frame) -> Signal:
 
 
 def if_(interp: Interp, node: ast.If, frame: Frame) -> Signal:
-    test = interp.eval(node.test, frame)
+    test = eval_test(interp, node.test, frame)
     site = Site(node.test, frame)
     truth = interp.truth_at(test, site)
     if truth is not None and isinstance(test, ByRank) and not interp.in_model and twin_calls.run(interp, node, test, frame):
@@ -393,7 +394,7 @@ def _is_kind(interp: Interp, value: Value, kind: Value) -> bool:
 
 
 def assert_(interp: Interp, node: ast.Assert, frame: Frame) -> Signal:
-    test = interp.eval(node.test, frame)
+    test = eval_test(interp, node.test, frame)
     site = Site(node.test, frame)
     truth = interp.truth_at(test, site)
     if truth is False and not isinstance(test, ByRank | Alternatives) and not gradients(node.test):

@@ -13,6 +13,7 @@ from typing import Any
 from cgx.indexer.interpreter.trace import LoopNode
 from cgx.indexer.interpreter.values import ClassValue, External, ModuleInstance, Opaque, Partial, TensorValue, Value
 from cgx.indexer.overlays.arguments import argument_text, bind, dtype_name, flag, items_of
+from cgx.indexer.overlays.groups import whole
 from cgx.indexer.overlays.transfer import all_modules, endless, module_tensors, tensor_bytes
 from cgx.indexer.overlays.wrappers import inner, proxy_entries
 
@@ -178,7 +179,10 @@ def wrap(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) ->
             if not flag(bound.get("use_orig_params"), False):
                 interp.trail.set_item(tensor.attrs, "cgx.flat", True)
     precision_event(interp, bound.get("mixed_precision"), site)
-    return Opaque(FSDP, {"module": bound.get("module")}, site.anchor)
+    held = {"module": bound.get("module"), "_fsdp_wrapped_module": bound.get("module"), "world_size": interp.world.size}
+    if "HYBRID" not in strategy:
+        held["process_group"] = bound.get("process_group") or whole(interp)
+    return Opaque(FSDP, held, site.anchor)
 
 
 def several(interp: Any, module: ModuleInstance, unit: ModuleInstance, site: Any) -> Any:
