@@ -13,7 +13,7 @@ from typing import Any
 
 from cgx.indexer.interpreter.values import ModuleInstance, Opaque, Value
 from cgx.indexer.overlays.arguments import bind, flag, unparse
-from cgx.indexer.overlays.groups import whole
+from cgx.indexer.overlays.groups import replicas
 from cgx.indexer.overlays.wrappers import has_buffers, inner, proxy_entries
 
 AUTHOR = "overlays.ddp"
@@ -52,7 +52,7 @@ def construct(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value
         "require_backward_grad_sync": True,
         "require_forward_param_sync": True,
         "device_ids": bound.get("device_ids"),
-        "process_group": group or whole(interp),
+        "process_group": group or replicas(interp),
     }
     return Opaque(DDP, attrs, site.anchor)
 

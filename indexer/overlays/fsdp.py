@@ -13,7 +13,7 @@ from typing import Any
 from cgx.indexer.interpreter.trace import LoopNode
 from cgx.indexer.interpreter.values import ClassValue, External, ModuleInstance, Opaque, Partial, TensorValue, Value
 from cgx.indexer.overlays.arguments import argument_text, bind, dtype_name, flag, items_of
-from cgx.indexer.overlays.groups import whole
+from cgx.indexer.overlays.groups import replicas
 from cgx.indexer.overlays.transfer import all_modules, endless, module_tensors, tensor_bytes
 from cgx.indexer.overlays.wrappers import inner, proxy_entries
 
@@ -181,7 +181,7 @@ def wrap(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) ->
     precision_event(interp, bound.get("mixed_precision"), site)
     held = {"module": bound.get("module"), "_fsdp_wrapped_module": bound.get("module"), "world_size": interp.world.size}
     if "HYBRID" not in strategy:
-        held["process_group"] = bound.get("process_group") or whole(interp)
+        held["process_group"] = bound.get("process_group") or replicas(interp)
     return Opaque(FSDP, held, site.anchor)
 
 

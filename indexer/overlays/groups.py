@@ -157,6 +157,11 @@ def whole(interp: Any, *_: Any) -> Value:
     return Opaque(GROUP, {"size": interp.world.size, "cgx.default": True})
 
 
+def replicas(interp: Any) -> Value:
+    """The same, as a data-parallel wrapper holds it."""
+    return Opaque(GROUP, {"size": interp.world.size, "cgx.default": True, "cgx.parallelism": "data"})
+
+
 def store(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
     return Opaque("torch.distributed.Store", {}, site.anchor)
 

@@ -16,6 +16,7 @@ from cgx.indexer.overlays.groups import group_purpose
 AUTHOR = "overlays.tensor_parallel"
 PLACEMENT, STYLE = "torch.distributed.tensor.Placement", "torch.distributed.tensor.parallel.ParallelStyle"
 DTENSOR = "torch.distributed.tensor.DTensor"
+LAYOUT = "cgx.placements"  # on a DTensor: its placement on each dim of the mesh
 
 
 def placement(kind: str) -> Any:
@@ -64,18 +65,35 @@ def sends(chosen: Opaque, fed: bool = False, linear: bool = True) -> tuple[Send,
         return tuple(rows)
     if kind == "input":
         want = kind_of(attrs.get("desired_input_layouts"), have)
-        return (
-            (("forward", "all_gather", ""), ("backward", "reduce_scatter", "input"))
-            if (have, want) == ("shard", "replicate")
-            else ()
-        )
+        if (have, want) == ("shard", "replicate"):
+            return (("forward", "all_gather", ""), ("backward", "reduce_scatter", "input"))
+        return changes((attrs.get("input_layouts"), attrs.get("desired_input_layouts")), (have, want))
     if kind == "output":
-        change = (kind_of(attrs.get("output_layouts"), "replicate"), kind_of(attrs.get("desired_output_layouts"), "replicate"))
-        return CHANGES.get(change, ())
+        pair = (attrs.get("output_layouts"), attrs.get("desired_output_layouts"))
+        return changes(pair, (kind_of(pair[0], "replicate"), kind_of(pair[1], "replicate")))
     return ()
 
 
-# what a change of an output's layout sends; its gradient comes in the new layout
+def changes(layouts: tuple[Value, Value], kinds: tuple[str, str]) -> tuple[Send, ...]:
+    """What a change of the layout sends; shards of one dim stay where they are."""
+    if kinds == ("shard", "shard"):
+        return (("forward", "all_to_all", ""), ("backward", "all_to_all", "")) if other_dim(first_of(layouts[0]), first_of(layouts[1])) else ()
+    return CHANGES.get(kinds, ())
+
+
+def first_of(layout: Value) -> Value:
+    listed = items_of(layout) if not isinstance(layout, Opaque) else None
+    return listed[0] if listed else layout
+
+
+def other_dim(one: Value, other: Value) -> bool:
+    """Surely another dim: numbers of one sign that differ."""
+    dims = [placed.attrs.get("dim") if isinstance(placed, Opaque) else None for placed in (one, other)]
+    return all(isinstance(dim, int) for dim in dims) and dims[0] != dims[1] and (dims[0] < 0) == (dims[1] < 0)
+
+
+# What a change of the layout sends; the gradient comes in the new layout. From replicate nothing goes forward: each rank takes its
+# part, or keeps the value as its share of a sum.
 CHANGES: dict[tuple[str, str], tuple[Send, ...]] = {
     ("shard", "replicate"): (("forward", "all_gather", ""),),
     ("replicate", "shard"): (("backward", "all_gather", ""),),
@@ -145,10 +163,28 @@ def full_tensor(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Val
     tensor = args[0]
     if not isinstance(tensor, TensorValue) or "cgx.placement" not in tensor.attrs:
         return tensor
-    kind = tensor.attrs["cgx.placement"]
-    interp.event("collective", site, author=AUTHOR, collective="all_reduce" if kind == "partial" else "all_gather",
-                 parallelism=tensor.attrs.get("cgx.parallelism", "data"), blocking=True, issued_by="DTensor.full_tensor")  # fmt: skip
+    placed = [str(one.attrs.get("kind")) for one in tensor.attrs.get(LAYOUT, ()) if isinstance(one, Opaque)] or [tensor.attrs["cgx.placement"]]
+    for kind in placed:
+        if kind != "replicate":
+            interp.event("collective", site, author=AUTHOR, collective="all_reduce" if kind == "partial" else "all_gather",
+                         parallelism=tensor.attrs.get("cgx.parallelism", "data"), blocking=True, issued_by="DTensor.full_tensor")  # fmt: skip
     return TensorValue(tensor.shape, tensor.dtype, tensor.device)
+
+
+def redistribute(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    """``DTensor.redistribute(mesh, placements)``: what moves follows from the layouts on each dim of the mesh."""
+    bound = bind("self device_mesh placements async_op", args, kwargs)
+    tensor, wanted = bound.get("self"), items_of(bound.get("placements")) or []
+    if not isinstance(tensor, TensorValue) or LAYOUT not in tensor.attrs:
+        return tensor
+    held = list(tensor.attrs[LAYOUT])
+    learns = interp.flags.get("grad", True) and tensor.requires_grad is not False and (tensor.dtype or "float").startswith(("float", "bfloat"))
+    for one, other in zip(held, wanted) if len(held) == len(wanted) and interp.world.size != 1 else ():
+        for phase, collective, _ in changes((one, other), (kind_of(one, "replicate"), kind_of(other, "replicate"))):
+            if phase == "forward" or learns:
+                interp.event("collective", site, author=AUTHOR, collective=collective, parallelism=tensor.attrs.get("cgx.parallelism"),
+                             blocking=True, issued_by="DTensor.redistribute", **({"pass": phase} if phase == "backward" else {}))  # fmt: skip
+    return laid_out(tensor, bound.get("device_mesh"), wanted, tensor.attrs.get("cgx.parallelism"))
 
 
 def to_local(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
@@ -174,13 +210,13 @@ def from_local(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Valu
     return laid_out(bound.get("tensor", kwargs.get("local_tensor")), bound.get("device_mesh"), items_of(bound.get("placements")) or [])
 
 
-def laid_out(tensor: Value, mesh: Value, placements: list[Value]) -> Value:
+def laid_out(tensor: Value, mesh: Value, placements: list[Value], known_purpose: str | None = None) -> Value:
     """A DTensor on the device of its mesh."""
     known = tensor if isinstance(tensor, TensorValue) else TensorValue()
     kind = kind_of(placements[0], "replicate") if placements else "replicate"
     device = known.device if known.device == "meta" else mesh_device(mesh) or known.device
     return TensorValue(known.shape, known.dtype, device, requires_grad=known.requires_grad, parameter=known.parameter,
-                       attrs={**known.attrs, "cgx.placement": kind, "cgx.parallelism": group_purpose(mesh)})  # fmt: skip
+                       attrs={**known.attrs, "cgx.placement": kind, LAYOUT: tuple(placements), "cgx.parallelism": group_purpose(mesh) or known_purpose})  # fmt: skip
 
 
 def mesh_device(mesh: Value) -> str | None:
@@ -211,5 +247,6 @@ ENTRIES |= {
     "torch.distributed.tensor.parallel.PrepareModuleInputOutput": style("input"),
     "torch.Tensor.full_tensor": full_tensor,
     "torch.Tensor.to_local": to_local,
+    "torch.Tensor.redistribute": redistribute,
 }
 BASES: dict[str, tuple[str, ...]] = {}
