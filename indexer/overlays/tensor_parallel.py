@@ -88,8 +88,8 @@ def first_of(layout: Value) -> Value:
 
 def other_dim(one: Value, other: Value) -> bool:
     """Surely another dim: numbers of one sign that differ."""
-    dims = [placed.attrs.get("dim") if isinstance(placed, Opaque) else None for placed in (one, other)]
-    return all(isinstance(dim, int) for dim in dims) and dims[0] != dims[1] and (dims[0] < 0) == (dims[1] < 0)
+    first, second = (placed.attrs.get("dim") if isinstance(placed, Opaque) else None for placed in (one, other))
+    return isinstance(first, int) and isinstance(second, int) and first != second and (first < 0) == (second < 0)
 
 
 # What a change of the layout sends; the gradient comes in the new layout. From replicate nothing goes forward: each rank takes its
