@@ -373,7 +373,9 @@ def _enumerate(interp: Interp, site: Site, args: Args, kwargs: Kwargs) -> Value:
     source = interp.pick(args[0])
     if isinstance(source, GeneratorValue):
         return Opaque("builtins.enumerate", {"source": source, "start": start})
-    items = interp.iterate(source, site)
+    items = opened(interp, source, site) if isinstance(source, Instance) else interp.iterate(source, site)
+    if isinstance(items, GeneratorValue):
+        return Opaque("builtins.enumerate", {"source": items, "start": start})
     if isinstance(items, list):
         if isinstance(start, int):
             return ListValue([(start + index, item) for index, item in enumerate(items)])

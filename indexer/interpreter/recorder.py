@@ -27,6 +27,8 @@ class Recorder:
         self.seen_unknowns: set[tuple[str, str]] = set()
 
     def emit(self, node: Node) -> None:
+        if isinstance(node, Event):
+            node.anchor = shown_at(self, node.anchor)
         self.stack[-1].children.append(node)
 
     def line_of(self, site: Any) -> tuple[Anchor, str]:
@@ -55,6 +57,8 @@ class Recorder:
     def inside(self, node: Node, keep: bool = False, emit: bool = True) -> Iterator[Node]:
         """Children go into ``node``; it is dropped where it stays empty, unless ``keep``."""
         holder = self.stack[-1]
+        if isinstance(node, Event):
+            node.anchor = shown_at(self, node.anchor)
         self.stack.append(node)
         depth = len(self.stack)
         try:
@@ -120,3 +124,12 @@ def _unknowns(value: Value) -> Iterator[Unknown]:
         yield value
     for _, option in getattr(value, "options", ()):
         yield from _unknowns(option)
+
+
+def shown_at(interp: Any, anchor: Anchor) -> Anchor:
+    """The place that a reader can look up: what a stand-in of ours does is done at the line that called it."""
+    if not anchor.path.startswith("cgx:"):
+        return anchor
+    calls = (node.anchor for node in reversed(interp.stack) if isinstance(node, CallNode) and not node.anchor.path.startswith("cgx:"))
+    sites: list[Anchor] = getattr(interp, "site_stack", [])
+    return next(calls, sites[-1] if sites else anchor)

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from cgx.indexer.interpreter.recorder import shown_at
 from cgx.indexer.interpreter.values import Alternatives, ByRank, ListValue, Opaque, TensorValue, Value
 from cgx.indexer.overlays.arguments import argument_text, bind, flag, items_of
 from cgx.indexer.overlays.groups import group_purpose, purpose
@@ -244,7 +245,7 @@ def wait(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) ->
     """``work.wait()``: the current stream, and for gloo the host, waits."""
     for event in events_of(args[0]) or [None]:
         if event is not None and "waited_at" not in event.data:
-            event.data["waited_at"] = site.anchor
+            event.data["waited_at"] = shown_at(interp, site.anchor)
         interp.event("wait", site, author=AUTHOR, of=event)
     return True
 
@@ -272,7 +273,7 @@ def wait_tensor(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Val
     tensor = args[0] if args else kwargs.get("tensor")
     event = tensor.attrs.get("cgx.collective") if isinstance(tensor, TensorValue) else None
     if event is not None and "waited_at" not in event.data:
-        event.data["waited_at"] = site.anchor
+        event.data["waited_at"] = shown_at(interp, site.anchor)
     return tensor
 
 

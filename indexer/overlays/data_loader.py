@@ -10,6 +10,7 @@ import math
 from typing import Any
 
 from cgx.indexer.interpreter.batches import placed
+from cgx.indexer.interpreter.recorder import shown_at
 from cgx.indexer.interpreter.trace import Event, ScopeNode
 from cgx.indexer.interpreter.values import (
     MISSING,
@@ -49,7 +50,7 @@ def construct(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value
     if attrs["sampler"] is None and attrs.get("batch_sampler") is None:
         name = "RandomSampler" if flag(attrs["shuffle"]) else "SequentialSampler"
         attrs["sampler"] = Opaque(f"torch.utils.data.{name}", {"data_source": attrs.get("dataset")}, None)
-    return Opaque(LOADER, attrs, site.anchor)
+    return Opaque(LOADER, attrs, shown_at(interp, site.anchor))
 
 
 def initialise(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from cgx.indexer.interpreter.recorder import shown_at
 from cgx.indexer.interpreter.values import ListValue, Opaque, TensorValue, Value
 from cgx.indexer.overlays.arguments import bind, items_of
 from cgx.indexer.overlays.data_loader import dataset_element, sized
@@ -23,7 +24,7 @@ def distributed(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Val
     bound = bind("dataset num_replicas rank shuffle seed drop_last", args, kwargs)
     world = bound.get("num_replicas")
     bound["cgx.world"] = world if world is not None else interp.world.size
-    return Opaque(f"{_D}.distributed.DistributedSampler", dict(bound), site.anchor)
+    return Opaque(f"{_D}.distributed.DistributedSampler", dict(bound), shown_at(interp, site.anchor))
 
 
 def object_length(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:

@@ -26,9 +26,11 @@ DIFFUSERS = "diffusers_mixins.py.txt"
 PIPELINE = "deepspeed_pipe.py.txt"
 FAIRSCALE = "fairscale_layers.py.txt"
 XFUSER = "xfuser_parallel.py.txt"
+FLASHY = "flashy_solver.py.txt"
 
 MODULES: dict[str, str] = {COMPOSITE: "torch.nn.modules.composite", PARAMETRIZE: "torch.nn.utils.parametrize", COLLECTIONS: "collections.abc",
-                           PIPELINE: "deepspeed.pipe", DIFFUSERS: "diffusers.mixins", FAIRSCALE: "fairscale.nn.model_parallel", XFUSER: "xfuser.core.distributed"}  # fmt: skip
+                           PIPELINE: "deepspeed.pipe", DIFFUSERS: "diffusers.mixins", FAIRSCALE: "fairscale.nn.model_parallel", XFUSER: "xfuser.core.distributed",
+                           FLASHY: "flashy"}  # fmt: skip
 
 ROWS: tuple[tuple[str, str, str, str], ...] = (  # public name, module that defines it, file, symbol
     ("torch.nn.MultiheadAttention", "torch.nn.modules.activation", COMPOSITE, "MultiheadAttention"),
@@ -71,6 +73,14 @@ ROWS: tuple[tuple[str, str, str, str], ...] = (  # public name, module that defi
         "get_classifier_free_guidance_world_size", "get_classifier_free_guidance_rank", "get_sp_group", "get_cfg_group")),
     ("xfuser.core.long_ctx_attention.xFuserLongContextAttention", "xfuser.core.long_ctx_attention.hybrid", XFUSER, "LongContextAttention"),
     ("yunchang.LongContextAttention", "yunchang.hybrid", XFUSER, "LongContextAttention"),
+    ("flashy.BaseSolver", "flashy.solver", FLASHY, "BaseSolver"),
+    ("flashy.Formatter", "flashy.formatter", FLASHY, "Formatter"),
+    ("flashy.averager", "flashy.utils", FLASHY, "averager"),
+    ("dora.distrib.rank", "", FLASHY, "rank"),
+    ("dora.distrib.world_size", "", FLASHY, "world_size"),
+    *((f"flashy.distrib.{name}", "", FLASHY, name) for name in (
+        "rank", "world_size", "is_rank_zero", "is_distributed", "rank_zero_only", "barrier", "all_reduce", "average_metrics", "average_tensors", "broadcast_tensors",
+        "broadcast_model", "broadcast_object", "sync_gradients", "sync_model", "eager_sync_gradients", "eager_sync_model", "wrap", "loader")),
     ("torch.nn.utils.parametrize.ParametrizationList", "", PARAMETRIZE, "ParametrizationList"),
     ("torch.nn.utils.parametrize.register_parametrization", "", PARAMETRIZE, "register_parametrization"),
     ("torch.nn.utils.parametrize.remove_parametrizations", "", PARAMETRIZE, "remove_parametrizations"),
