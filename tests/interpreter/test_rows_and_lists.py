@@ -125,3 +125,26 @@ def test_constructors_of_dataclasses_are_called_by_hand_and_lists_of_modules_are
     assert rows["more.1"]["parameters"]["weight"] == [5, 4]
     assert rows["named.block-[0-1]"]["repeat"]["count"] == 2
     assert not trace.faults and not [unknown for unknown in trace.unknowns if unknown.reason == "error"]
+
+
+EXTENDED = """
+import torch
+from torch import nn
+from torchvision.extension import _assert_has_ops
+def kept(boxes):
+    if boxes.numel() == 0:
+        return torch.empty((0,), dtype=torch.int64)
+    _assert_has_ops()
+    return torch.ops.torchvision.nms(boxes, boxes, 0.5)
+class Net(nn.Module):
+    def forward(self, x):
+        return kept(x[x > 0])
+"""
+EXTENSION = "def _assert_has_ops():\n    raise RuntimeError('no ops')\n"
+
+
+def test_compiled_ops_of_torchvision_are_there(tmp_path: Path):
+    files = {"net.py": EXTENDED, "torchvision/__init__.py": "", "torchvision/extension.py": EXTENSION}
+    trace = build(tmp_path, files, "net:Net()", ["x=float32[2,3]"])
+    net = next(call for call in calls(trace) if call.module.cls.name == "Net")
+    assert "nms" in ops(trace) and [tensor.shape for _, tensor in net.outputs] != [(0,)]
