@@ -63,10 +63,8 @@ def get_attribute(interp: Interp, owner: Value, name: str, site: Site) -> Value:
 
 
 def _several(interp: Interp, owner: Alternatives | ByRank, name: str, site: Site) -> Value:
-    if isinstance(owner, ByRank):  # the ranks that are not here, in a branch of others, ask for nothing
-        here = [value for rank, value in enumerate(owner.values) if interp.runs_on(rank)] or list(owner.values)
-        values = [value if interp.runs_on(rank) else here[0] for rank, value in enumerate(owner.values)]
-        return operators.lift(interp, (operators.by_rank(values),), lambda one: get_attribute(interp, one, name, site))
+    if isinstance(owner, ByRank):
+        return operators.lift(interp, (owner,), lambda one: get_attribute(interp, one, name, site))
     fitting = tuple((text, one) for text, one in owner.options if not _lacks(one, name))
     if fitting and len(fitting) < len(owner.options):  # whoever asks counts on the others
         owner = Alternatives(fitting, owner.anchor) if len(fitting) > 1 else fitting[0][1]

@@ -149,10 +149,6 @@ class Guards:
             return None
         return BranchNode(frame.anchor(test), frame.code.text(test), decided=True, period=period, ranks=ranks)
 
-    def runs_on(self: Any, rank: int) -> bool:
-        """Whether the rank is in all the branches on the rank that are open."""
-        return all(rank in node.ranks for node in self.stack if isinstance(node, BranchNode) and node.ranks is not None)
-
     def ranks_within(self: Any, test: ast.expr, frame: Frame) -> tuple[int, ...] | None:
         """Ranks for which the parts of an undecided ``a and b`` that depend on the rank hold; None where no part does."""
         if not isinstance(test, ast.BoolOp) or not isinstance(test.op, ast.And):

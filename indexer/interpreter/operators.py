@@ -93,11 +93,12 @@ def lift(interp: Interp, values: tuple[Value, ...], function: Callable[..., Valu
 
 
 def ranks_here(interp: Interp, size: int) -> list[int]:
-    """The modelled ranks that reach this place: those of the innermost branch that depends on the rank."""
-    for node in reversed(interp.stack):
-        if isinstance(node, BranchNode) and node.decided and node.ranks:
-            return [rank for rank in node.ranks if rank < size] or list(range(size))
-    return list(range(size))
+    """The modelled ranks that reach this place: those that every open branch on the rank lets in."""
+    here = list(range(size))
+    for node in interp.stack:
+        if isinstance(node, BranchNode) and node.ranks:
+            here = [rank for rank in here if rank in node.ranks] or here
+    return here
 
 
 def _each_option(interp: Interp, value: Alternatives, function: Callable[[Value], Value]) -> Value:
