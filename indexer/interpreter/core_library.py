@@ -14,6 +14,7 @@ from cgx.indexer.interpreter.copies import deep_copy, shallow_copy
 from cgx.indexer.interpreter.dataclass_fields import fields_of
 from cgx.indexer.interpreter.enums import ENUMS, functional
 from cgx.indexer.interpreter.scopes import Site
+from cgx.indexer.interpreter.stdlib.support import nothing
 from cgx.indexer.interpreter.trace import ScopeNode
 from cgx.indexer.interpreter.values import (
     MISSING,
@@ -44,10 +45,6 @@ Handler = Callable[[Any, Any, Args, Kwargs], Value]
 def first_argument(interp: Interp, site: Site, args: Args, kwargs: Kwargs) -> Value:
     """A decorator or call that gives its first argument back."""
     return args[0] if args else kwargs.get("func", Native("identity", first_argument))
-
-
-def nothing(interp: Interp, site: Site, args: Args, kwargs: Kwargs) -> Value:
-    return None
 
 
 # ------------------------------------------------------------------ functools

@@ -7,8 +7,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from cgx.indexer.interpreter import open_dicts
-from cgx.indexer.interpreter.core_library import first_argument, nothing
+from cgx.indexer.interpreter.core_library import first_argument
 from cgx.indexer.interpreter.scopes import Site
+from cgx.indexer.interpreter.stdlib.support import first, nothing
 from cgx.indexer.interpreter.values import (
     MISSING,
     ByRank,
@@ -177,10 +178,6 @@ def _generator(interp: Interp, site: Site, args: Args, kwargs: Kwargs) -> Value:
     return Opaque("torch.Generator", anchor=site.anchor)
 
 
-def _itself(interp: Interp, site: Site, args: Args, kwargs: Kwargs) -> Value:
-    return args[0]
-
-
 def _init(interp: Interp, site: Site, args: Args, kwargs: Kwargs) -> Value:
     return args[0] if args else kwargs.get("tensor")
 
@@ -305,8 +302,8 @@ ENTRIES: dict[str, Handler] = {
     "torch.iinfo": _iinfo,
     "torch.Size": _size,
     "torch.Generator": _generator,
-    "torch.Generator.manual_seed": _itself,
-    "torch.Generator.seed": _itself,
+    "torch.Generator.manual_seed": first,
+    "torch.Generator.seed": first,
     "torch.manual_seed": _generator,
     "torch.seed": _gain,
     "torch.use_deterministic_algorithms": nothing,

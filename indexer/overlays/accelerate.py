@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from cgx.indexer.interpreter.stdlib.support import nothing
 from cgx.indexer.interpreter.values import (
     Device,
     DictValue,
@@ -286,10 +287,6 @@ def check_trigger(interp: Any, site: Any, args: list[Value], kwargs: dict[str, V
 
 def first_argument(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
     return args[1] if len(args) > 1 else next(iter(kwargs.values()), None)
-
-
-def nothing(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
-    return None
 
 
 def tracker(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:

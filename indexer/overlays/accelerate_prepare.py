@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from cgx.indexer.interpreter.stdlib.support import nothing
 from cgx.indexer.interpreter.values import DictValue, External, ModuleInstance, Native, Opaque, Unknown, Value
 from cgx.indexer.overlays import deepspeed, fsdp
 from cgx.indexer.overlays.arguments import bind, flag, items_of, plain, tensors_in
@@ -323,10 +324,6 @@ def fill(accelerator: Opaque, data: dict[str, Any], loaders: list[Opaque]) -> No
         data["train_batch_size"] = None
     if data.get("gradient_clipping") == AUTO:
         data["gradient_clipping"] = 1.0
-
-
-def nothing(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
-    return None
 
 
 def dummy(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:

@@ -9,6 +9,7 @@ import contextlib
 from collections.abc import Iterator
 from typing import Any
 
+from cgx.indexer.interpreter.stdlib.support import nothing
 from cgx.indexer.interpreter.trace import BranchNode
 from cgx.indexer.interpreter.values import (
     ByRank,
@@ -216,10 +217,6 @@ def logged(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) 
         return None
     with main_only(interp, site):
         emit()
-    return None
-
-
-def nothing(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
     return None
 
 

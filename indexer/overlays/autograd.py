@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from cgx.indexer.interpreter.stdlib.support import nothing
 from cgx.indexer.interpreter.trace import ScopeNode
 from cgx.indexer.interpreter.values import (
     Alternatives,
@@ -184,10 +185,6 @@ def parameters_device(interp: Any, parameters: Value, site: Any) -> str | None:
     for item in items:
         if isinstance(item, TensorValue) and item.device is not None:
             return item.device
-    return None
-
-
-def nothing(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
     return None
 
 

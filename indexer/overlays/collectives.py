@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from cgx.indexer.interpreter.recorder import shown_at
+from cgx.indexer.interpreter.stdlib.support import nothing
 from cgx.indexer.interpreter.values import Alternatives, ByRank, ListValue, Opaque, TensorValue, Value
 from cgx.indexer.overlays.arguments import argument_text, bind, flag, items_of
 from cgx.indexer.overlays.groups import group_purpose, purpose
@@ -304,10 +305,6 @@ def batch_p2p(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value
         )  # fmt: skip
         works.append(Opaque(WORK, {"event": event}, site.anchor))
     return ListValue(works)
-
-
-def nothing(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
-    return None
 
 
 _D = "torch.distributed"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
+from cgx.indexer.interpreter.stdlib.support import nothing
 from cgx.indexer.interpreter.values import (
     BoundMethod,
     External,
@@ -96,10 +97,6 @@ def same_decorator(interp: Any, site: Any, args: list[Value], kwargs: dict[str, 
 def false(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
     """The code is read as it is traced eagerly."""
     return False
-
-
-def nothing(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
-    return None
 
 
 def script(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:

@@ -10,7 +10,7 @@ from cgx.errors import UserError
 from cgx.indexer.interpreter.stdlib.arguments import ENTRIES as ARGPARSE
 from cgx.indexer.interpreter.stdlib.arguments import PARSER
 from cgx.indexer.interpreter.stdlib.imports import make_plain
-from cgx.indexer.interpreter.stdlib.support import Handler, from_python, text_of
+from cgx.indexer.interpreter.stdlib.support import Handler, from_python, nothing, text_of
 from cgx.indexer.interpreter.values import (
     MISSING,
     ByRank,
@@ -282,10 +282,6 @@ def _parser(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value])
     return Opaque("jsonargparse.ArgumentParser", parser.attrs, site.anchor)
 
 
-def _nothing(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
-    return None
-
-
 def _path(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
     return posixpath.normpath(text_of(args[0]) or "")
 
@@ -306,9 +302,9 @@ ENTRIES: dict[str, Handler] = {
     },
     "jsonargparse.ArgumentParser.parse_args": _parse,
     "jsonargparse.ArgumentParser.instantiate_classes": lambda interp, site, args, kwargs: args[1],
-    "jsonargparse.set_config_read_mode": _nothing,
-    "jsonargparse.set_docstring_parse_options": _nothing,
-    "jsonargparse.set_parsing_settings": _nothing,
-    "jsonargparse.ActionConfigFile": _nothing,
+    "jsonargparse.set_config_read_mode": nothing,
+    "jsonargparse.set_docstring_parse_options": nothing,
+    "jsonargparse.set_parsing_settings": nothing,
+    "jsonargparse.ActionConfigFile": nothing,
 }
 BASES: dict[str, tuple[str, ...]] = {"jsonargparse.ArgumentParser": (PARSER,)}

@@ -7,7 +7,7 @@ from typing import Any
 from cgx.errors import UserError
 from cgx.indexer.interpreter.stdlib.argument_parsing import attrs_of
 from cgx.indexer.interpreter.stdlib.imports import make_plain
-from cgx.indexer.interpreter.stdlib.support import Args, Handler, Kwargs, items_of, text_of
+from cgx.indexer.interpreter.stdlib.support import Args, Handler, Kwargs, items_of, nothing, text_of
 from cgx.indexer.interpreter.values import MISSING, ClassValue, DictValue, Instance, ListValue, Opaque, Unknown, Value
 from cgx.indexer.overlays.annotation_types import Type
 from cgx.indexer.overlays.command_words import load_config, merge, take_apart
@@ -152,10 +152,6 @@ def _link_arguments(interp: Any, site: Any, args: Args, kwargs: Kwargs) -> Value
     return None
 
 
-def _nothing(interp: Any, site: Any, args: Args, kwargs: Kwargs) -> Value:
-    return None
-
-
 def construct(interp: Any, site: Any, args: Args, kwargs: Kwargs) -> Value:
     cli = Opaque(CLI, {}, site.anchor)
     run(interp, site, cli, args, kwargs)
@@ -172,7 +168,7 @@ ENTRIES: dict[str, Handler] = {
     f"{CLI}.__init__": initialise,
     "lightning.pytorch.cli.LightningArgumentParser.link_arguments": _link_arguments,
     **{
-        f"lightning.pytorch.cli.LightningArgumentParser.{name}": _nothing
+        f"lightning.pytorch.cli.LightningArgumentParser.{name}": nothing
         for name in (
             "set_defaults",
             "add_argument",

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from cgx.indexer.interpreter.stdlib.support import nothing
 from cgx.indexer.interpreter.values import ByRank, Device, DictValue, External, Opaque, Unknown, Value
 from cgx.indexer.overlays.arguments import bind, device_type, receiver_text
 
@@ -133,10 +134,6 @@ def wait_host(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value
 def elapsed(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
     """Needs both events done, but does not wait for them."""
     return interp.unknown(site.text, "time", site, hint="float")
-
-
-def nothing(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
-    return None
 
 
 def device_module(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:

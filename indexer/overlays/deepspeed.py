@@ -11,6 +11,7 @@ import contextlib
 from collections.abc import Iterator
 from typing import Any
 
+from cgx.indexer.interpreter.stdlib.support import nothing
 from cgx.indexer.interpreter.trace import BranchNode
 from cgx.indexer.interpreter.values import (
     MISSING,
@@ -363,10 +364,6 @@ def add_arguments(interp: Any, site: Any, args: list[Value], kwargs: dict[str, V
     interp.call(add, ["--deepscale"], {"default": False, "action": "store_true"}, site)
     interp.call(add, ["--deepscale_config"], {"default": None, "type": External("str")}, site)
     return parser
-
-
-def nothing(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
-    return None
 
 
 METHODS: dict[str, Any] = {

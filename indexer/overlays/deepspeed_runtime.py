@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from cgx.indexer.interpreter.stdlib.support import first, nothing
 from cgx.indexer.interpreter.trace import BranchNode
 from cgx.indexer.interpreter.values import ByRank, DictValue, External, ListValue, Opaque, Sequence, Value
 from cgx.indexer.overlays import autograd, collectives, groups
@@ -41,10 +42,6 @@ def current_device_name(interp: Any, site: Any, args: list[Value], kwargs: dict[
 
 def constant(value: Value) -> Any:
     return lambda interp, site, args, kwargs: value
-
-
-def nothing(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
-    return None
 
 
 def of_cuda(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
@@ -145,10 +142,6 @@ def works(interp: Any, context: Opaque) -> bool:
     return bool(interp.flags.get("zero3")) and bool(flag(context.attrs.get("enabled"), True)) and interp.world.size != 1
 
 
-def same(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
-    return args[0]
-
-
 # -- loaders, logs --------------------------------------------------------------------------------------------------
 
 
@@ -200,7 +193,7 @@ ENTRIES: dict[str, Any] = {
     f"{ACCELERATOR}.pin_memory": pinned,
     f"{ACCELERATOR}.__getattr__": of_cuda,
     INIT: zero_init,
-    f"{INIT}.__enter__": same,
+    f"{INIT}.__enter__": first,
     f"{INIT}.__exit__": nothing,
     GATHERED: gather_parameters,
     f"{GATHERED}.__enter__": enter_gathered,

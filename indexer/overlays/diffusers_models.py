@@ -10,7 +10,7 @@ import json
 import re
 from typing import Any
 
-from cgx.indexer.interpreter.trace import ModuleCall
+from cgx.indexer.interpreter.stdlib.support import nothing
 from cgx.indexer.interpreter.values import (
     BoundMethod,
     ClassValue,
@@ -23,7 +23,7 @@ from cgx.indexer.interpreter.values import (
 )
 from cgx.indexer.overlays import hub
 from cgx.indexer.overlays.arguments import dtype_name
-from cgx.indexer.overlays.hf_outside_models import blank, device_of
+from cgx.indexer.overlays.sourceless import blank, called, device_of
 from cgx.indexer.overlays.transfer import move_module
 
 AUTHOR = "overlays.diffusers_models"
@@ -102,12 +102,7 @@ def run(method: str, result: Any) -> Any:
         module = args[0]
         if not isinstance(module, ModuleInstance):
             return NotImplemented
-        node = ModuleCall(site.anchor, site.text, module=module, called_from=site.anchor, method=method)
-        node.training, node.grad = module.training, bool(interp.flags.get("grad", True))
-        node.autocast = interp.flags.get("autocast")
-        interp.emit(node)
-        if not any(one is module for one in interp.trace.model_roots):
-            interp.trace.model_roots.append(module)
+        called(interp, site, module, method=method)
         output = result(site, device_of(module))
         if kwargs.get("return_dict") is False:
             return tuple(output.attrs.values())
@@ -134,10 +129,6 @@ def item(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) ->
     if isinstance(args[1], str) and args[1] in args[0].attrs:
         return args[0].attrs[args[1]]
     return held[args[1]] if isinstance(args[1], int) and args[1] < len(held) else interp.unknown(site.text, "missing-module", site)
-
-
-def nothing(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
-    return None
 
 
 def random(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from contextlib import nullcontext
 from typing import Any
 
+from cgx.indexer.interpreter.stdlib.support import nothing
 from cgx.indexer.interpreter.trace import LoopNode
 from cgx.indexer.interpreter.values import ClassValue, External, ModuleInstance, Opaque, Partial, TensorValue, Value
 from cgx.indexer.overlays.arguments import argument_text, bind, dtype_name, flag, items_of
@@ -210,10 +211,6 @@ def clip_grad_norm(interp: Any, site: Any, args: list[Value], kwargs: dict[str, 
 
 def auto_policy(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
     return Opaque("torch.distributed.fsdp.wrap.policy", dict(bind("module_classes", args, kwargs)), site.anchor)
-
-
-def nothing(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
-    return None
 
 
 _F = "torch.distributed.fsdp"

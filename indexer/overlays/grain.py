@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from cgx.indexer.interpreter.stdlib.support import nothing
 from cgx.indexer.interpreter.trace import Event, ScopeNode
 from cgx.indexer.interpreter.values import (
     MISSING,
@@ -166,10 +167,6 @@ def iterate(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value])
     return Sequence(
         element, length, ITERATOR, site.anchor, {"loader": node, "on_next": Native(f"{ITERATOR}.__next__", advance)}
     )
-
-
-def nothing(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
-    return None
 
 
 def options(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:

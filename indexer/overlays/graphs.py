@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from cgx.indexer.interpreter.stdlib.support import nothing
 from cgx.indexer.interpreter.trace import ScopeNode
 from cgx.indexer.interpreter.values import Opaque, Value
 from cgx.indexer.overlays import scopes
@@ -58,10 +59,6 @@ def graphed(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value])
 
 def pool(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
     return Opaque("torch.cuda.graph_pool_handle", {}, site.anchor)
-
-
-def nothing(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
-    return None
 
 
 ENTRIES: dict[str, Any] = {

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from cgx.indexer.interpreter.stdlib.support import first
 from cgx.indexer.interpreter.values import DictValue, Native, Opaque, Sequence, Value
 from cgx.indexer.overlays.arguments import argument_text, bind, flag
 
@@ -52,10 +53,6 @@ def mapped(name: str) -> Any:
         return Opaque(held.qname, {**held.attrs, "cgx.hops": rows}, held.anchor)
 
     return call
-
-
-def same(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
-    return args[0]
 
 
 def two(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
@@ -112,7 +109,7 @@ ENTRIES: dict[str, Any] = {
     "datasets.DatasetDict.filter": mapped("filter"),
     "datasets.DatasetDict.shuffle": mapped("shuffle"),
     f"{DATASET}.train_test_split": two,
-    "datasets.distributed.split_dataset_by_node": same,
+    "datasets.distributed.split_dataset_by_node": first,
     f"{STREAM}.set_epoch": lambda interp, site, args, kwargs: None,
     f"{STREAM}.state_dict": lambda interp, site, args, kwargs: Opaque("datasets.state", {}, site.anchor),
     f"{STREAM}.load_state_dict": lambda interp, site, args, kwargs: None,
@@ -140,7 +137,7 @@ for _kind in (DATASET, STREAM):
         "select_columns",
         "shard",
     ):
-        ENTRIES[f"{_kind}.{_name}"] = same
+        ENTRIES[f"{_kind}.{_name}"] = first
     ENTRIES[f"{_kind}.__iter__"] = iterate
     ENTRIES[f"{_kind}.__len__"] = length
 BASES: dict[str, tuple[str, ...]] = {}

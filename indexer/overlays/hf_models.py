@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from cgx.indexer.interpreter.stdlib.support import nothing
 from cgx.indexer.interpreter.values import BoundMethod, ClassValue, FunctionValue, Native, Value
 
 Handler = Callable[[Any, Any, list[Value], dict[str, Value]], Value]
@@ -23,11 +24,6 @@ def same(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) ->
 def first(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
     """A copy of a function under another name or text; of a method, of its plain function."""
     return args[0].func if isinstance(args[0], BoundMethod) else args[0]
-
-
-def nothing(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
-    """A check of the environment that only raises, or the filling of weights that are there already."""
-    return None
 
 
 DOCUMENTATION = (

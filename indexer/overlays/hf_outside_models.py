@@ -10,19 +10,13 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from cgx.indexer.interpreter.trace import LoopNode, ModuleCall
-from cgx.indexer.interpreter.values import (
-    ClassValue,
-    External,
-    ModuleInstance,
-    Opaque,
-    TensorValue,
-    Unknown,
-    Value,
-)
+from cgx.indexer.interpreter.stdlib.support import nothing
+from cgx.indexer.interpreter.trace import LoopNode
+from cgx.indexer.interpreter.values import ModuleInstance, Opaque, TensorValue, Unknown, Value
 from cgx.indexer.overlays import hub
 from cgx.indexer.overlays.arguments import bind, dtype_name, flag
-from cgx.indexer.overlays.transfer import ACCELERATORS, module_tensors, move_module
+from cgx.indexer.overlays.sourceless import WEIGHTS, blank, called, device_of
+from cgx.indexer.overlays.transfer import ACCELERATORS, move_module
 
 AUTHOR = "overlays.hf_outside_models"
 MODEL, OUTPUT = "transformers.PreTrainedModel", "transformers.ModelOutput"
@@ -30,7 +24,6 @@ NAMED = re.compile(
     r"transformers\.(?:[\w.]+\.)?(?!DataCollator)([A-Z]\w*(?:Model|For[A-Z]\w+|LMHeadModel))(?:\.(from_pretrained|from_config|_from_config))?"
 )
 HIDDEN = frozenset({"last_hidden_state", "pooler_output", "text_embeds", "image_embeds", "encoder_last_hidden_state"})
-WEIGHTS = "weights"  # stands for all parameters: how many there are is not known
 PLACED = ("cuda", "auto", "balanced", "balanced_low_0", "sequential")
 
 
@@ -48,7 +41,7 @@ def made(interp: Any, name: str, site: Any, args: list[Value], kwargs: dict[str,
     if loaded:
         wanted = f"config.json of {hub.name_of(args, kwargs, site).rstrip('/')}"
         interp.note_unknown(Unknown(wanted, "missing-file", site.anchor, settle=("--file", wanted)))
-    module = blank(interp, f"transformers.{name}", site)
+    module = blank(interp, f"transformers.{name}", site, MODEL)
     dtype = kwargs.get("torch_dtype", kwargs.get("dtype"))
     held = dtype_name(dtype) or (dtype if isinstance(dtype, str) and dtype in hub.DTYPES else None)
     module.parameters[WEIGHTS].dtype = held or (None if loaded else "float32")
@@ -68,27 +61,6 @@ def missing_config(site: Any, args: list[Value], kwargs: dict[str, Value]) -> Un
     return Unknown(wanted, "missing-file", site.anchor, settle=("--file", wanted))
 
 
-def blank(interp: Any, qname: str, site: Any, model: str = MODEL) -> ModuleInstance:
-    """A module of a class that is not there, with its weights as one parameter of unknown size."""
-    base = interp.native_class("torch.nn.Module")
-    cls = ClassValue(
-        qname.rpartition(".")[2],
-        qname,
-        qname.rpartition(".")[2],
-        "",
-        None,
-        [External(model), base],
-        [],
-        {},
-        native=qname,
-    )
-    cls.mro = [cls, External(model), *base.mro]
-    module = interp.new_instance(cls, site)
-    module.parameters[WEIGHTS] = TensorValue(None, None, "cpu", parameter=True, requires_grad=True)
-    module.open = True
-    return module
-
-
 def placed(kwargs: dict[str, Value]) -> bool:
     """Loaded straight onto the device: by ``device_map``, or quantised."""
     where = kwargs.get("device_map")
@@ -99,15 +71,8 @@ def placed(kwargs: dict[str, Value]) -> bool:
     return any(kwargs.get(name) not in (None, False) for name in ("load_in_8bit", "load_in_4bit"))
 
 
-def device_of(module: Value) -> str | None:
-    found = next(module_tensors(module), None) if isinstance(module, ModuleInstance) else None
-    return found.device if found is not None else None
-
-
 def forward(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
     """One call: its output, on the device that the weights lie on."""
-    from cgx.indexer.interpreter.module_calls import tensors_of
-
     module = args[0]
     if not isinstance(module, ModuleInstance):
         return NotImplemented
@@ -116,15 +81,7 @@ def forward(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value])
     outputs = {"loss": loss, "logits": TensorValue((None, None, None), None, device)}
     if (autocast := interp.flags.get("autocast")) and device in ACCELERATORS:
         outputs["logits"].dtype = autocast
-    node = ModuleCall(site.anchor, site.text, module=module, called_from=site.anchor)
-    node.training, node.grad = module.training, bool(interp.flags.get("grad", True))
-    node.autocast = module.attrs.get("__cgx_autocast__", interp.flags.get("autocast"))
-    node.inputs = [
-        (name, one) for name, value in [*(("", arg) for arg in args[1:]), *kwargs.items()] for one in tensors_of(value)
-    ]
-    interp.emit(node)
-    if not any(one is module for one in interp.trace.model_roots):
-        interp.trace.model_roots.append(module)
+    called(interp, site, module, args[1:], kwargs)
     return Opaque(OUTPUT, dict(outputs), site.anchor)
 
 
@@ -197,10 +154,6 @@ def save(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) ->
     if device_of(args[0]) in ACCELERATORS:
         interp.event("copy", site, author=AUTHOR, direction="D2H", what="weights", source="pageable", non_blocking=False, blocks_host=True,
                      sync_kind="other", carrier="checkpoint")  # fmt: skip
-    return None
-
-
-def nothing(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
     return None
 
 

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 from typing import Any
 
+from cgx.indexer.interpreter.stdlib.support import nothing
 from cgx.indexer.interpreter.values import ModuleInstance, Opaque, Value
 from cgx.indexer.overlays import hf_evaluation, hf_outside_models, hf_training
 from cgx.indexer.overlays.arguments import bind
 from cgx.indexer.overlays.hf_arguments import arguments, deepspeed_config, sharding
 from cgx.indexer.overlays.hf_steps import attribute, compute_loss, loader_of, save, training_step
 from cgx.indexer.overlays.lifecycle import place_model
+from cgx.indexer.overlays.sourceless import blank
 from cgx.indexer.overlays.wrappers import inner
 
 TRAINER = "transformers.trainer.Trainer"
@@ -47,7 +49,7 @@ def initialise(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Valu
         inner(interp.pick(model)), ModuleInstance
     ):  # whatever it is, it is a module
         interp.note_unknown(model)
-        model = hf_outside_models.blank(interp, "transformers.PreTrainedModel", site)
+        model = blank(interp, hf_outside_models.MODEL, site, hf_outside_models.MODEL)
     for name, value in (("model", model), ("model_wrapped", model), ("is_fsdp_enabled", sharding(interp, trainer) is not None),
                         ("is_deepspeed_enabled", deepspeed_config(interp, trainer) is not None), ("model_accepts_loss_kwargs", accepts_counts(model)),
                         ("accelerator", the_accelerator(interp, site)), ("tokenizer", bound.get("processing_class"))):  # fmt: skip
@@ -105,10 +107,6 @@ def loss(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) ->
 
 def log(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
     interp.event("log", site, author="overlays.hf_trainer", what="trainer.log")
-    return None
-
-
-def nothing(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
     return None
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from cgx.indexer.interpreter.stdlib.support import nothing
 from cgx.indexer.interpreter.values import DictValue, ListValue, Opaque, TensorValue, Unknown, Value
 
 AUTHOR = "overlays.hub"
@@ -149,10 +150,6 @@ def config_dict(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Val
     if isinstance(missing, Unknown):
         return Unknown(site.text, "missing-file", site.anchor, settle=missing.settle)
     return DictValue(dict(args[0].attrs))
-
-
-def nothing(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
-    return None
 
 
 AUTO = ("AutoTokenizer", "AutoProcessor", "AutoImageProcessor", "AutoFeatureExtractor", "PreTrainedTokenizerFast", "GPT2Tokenizer", "LlamaTokenizer",

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from cgx.indexer.interpreter.stdlib.support import nothing
 from cgx.indexer.interpreter.values import External, Instance, ListValue, Opaque, Value
 from cgx.indexer.overlays import lightning_loops as loops
 from cgx.indexer.overlays.accelerate import collective
@@ -54,10 +55,6 @@ def printed(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value])
         if on_device(value):
             sync(interp, "print", value, site)
     interp.event("log", site, author=AUTHOR, what=site.text)
-    return None
-
-
-def nothing(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
     return None
 
 

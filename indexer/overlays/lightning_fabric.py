@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from cgx.indexer.interpreter.stdlib.support import nothing
 from cgx.indexer.interpreter.trace import BranchNode
 from cgx.indexer.interpreter.values import (
     BoundMethod,
@@ -263,10 +264,6 @@ def save(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) ->
         on_rank_0(interp, site, "fabric.is_global_zero", written, args)
     if interp.world.size != 1:
         interp.event("collective", site, author=AUTHOR, collective="barrier", issued_by="call", blocking=True, parallelism="data", phase="checkpoint")
-    return None
-
-
-def nothing(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
     return None
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from cgx.indexer.interpreter.stdlib.support import nothing
 from cgx.indexer.interpreter.values import Device, Instance, Value
 from cgx.indexer.overlays.transfer import FOLLOWS
 
@@ -43,10 +44,6 @@ def module_made(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Val
     if isinstance(args[0], Instance):
         for name, value in (("automatic_optimization", True), ("device", Device("cpu")), (FOLLOWS, True), ("example_input_array", None), ("prepare_data_per_node", True)):
             interp.trail.set_item(args[0].attrs, name, value)
-    return None
-
-
-def nothing(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
     return None
 
 

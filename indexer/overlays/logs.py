@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from cgx.indexer.interpreter.stdlib.support import nothing
 from cgx.indexer.interpreter.values import Instance, ModuleInstance, Opaque, Value
 from cgx.indexer.overlays.arguments import tensors_in
 from cgx.indexer.overlays.transfer import on_device, sync
@@ -36,10 +37,6 @@ def run(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> 
 
 def writer(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
     return Opaque(WRITER, {}, site.anchor)
-
-
-def nothing(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
-    return None
 
 
 ENTRIES: dict[str, Any] = {

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from cgx.indexer.interpreter.stdlib.support import nothing
 from cgx.indexer.interpreter.trace import BranchNode, CallNode
 from cgx.indexer.interpreter.values import (
     DictValue,
@@ -342,10 +343,6 @@ def evaluate(name: str) -> Any:
         return DictValue(open=True)
 
     return run
-
-
-def nothing(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
-    return None
 
 
 METHODS: dict[str, Any] = {

@@ -6,6 +6,7 @@ import ast
 from dataclasses import dataclass
 from typing import Any
 
+from cgx.indexer.interpreter.stdlib.support import nothing
 from cgx.indexer.interpreter.trace import SEARCH, BranchNode, Event, LoopNode, Node
 from cgx.indexer.interpreter.values import (
     ClassValue,
@@ -350,10 +351,6 @@ def add_param_group(interp: Any, site: Any, args: list[Value], kwargs: dict[str,
     made = args[0].attrs.get("cgx.made")
     if made is not None and made[0].data.get("groups") is not None:
         made[0].data["groups"] = len(groups.items)
-    return None
-
-
-def nothing(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
     return None
 
 

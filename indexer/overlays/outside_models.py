@@ -10,9 +10,8 @@ import ast
 import re
 from typing import Any
 
-from cgx.indexer.interpreter.trace import ModuleCall
 from cgx.indexer.interpreter.values import ModuleInstance, Sequence, TensorValue, Unknown, Value
-from cgx.indexer.overlays.hf_outside_models import blank, device_of
+from cgx.indexer.overlays.sourceless import blank, called, device_of
 from cgx.indexer.overlays.tensor_mappings import mapping
 
 AUTHOR = "overlays.outside_models"
@@ -119,22 +118,14 @@ def _place(node: ast.Call) -> Place:
 
 def forward(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
     """One call: an output on the device that the weights lie on."""
-    from cgx.indexer.interpreter.module_calls import tensors_of
-
     module = args[0]
     if not isinstance(module, ModuleInstance):
         return NotImplemented
     device, gives = device_of(module), module.attrs.get("cgx.gives", "")
-    node = ModuleCall(site.anchor, site.text, module=module, called_from=site.anchor)
-    node.training, node.grad = module.training, bool(interp.flags.get("grad", True))
-    node.autocast = interp.flags.get("autocast")
-    node.inputs = [(name, one) for name, value in [*(("", arg) for arg in args[1:]), *kwargs.items()] for one in tensors_of(value)]
+    node = called(interp, site, module, args[1:], kwargs, root=not interp.forward_depth)
     tensor = TensorValue(None, node.autocast or None, device, requires_grad=node.grad)
     node.outputs = [("", tensor)] if gives == "tensor" else []
-    interp.emit(node)
     interp.note_unknown(module.attrs["cgx.absent"])
-    if not interp.forward_depth and not any(one is module for one in interp.trace.model_roots):
-        interp.trace.model_roots.append(module)
     if gives == "tensor":
         return tensor
     if gives == "outputs" or (gives == "detections" and module.training is True):  # losses by name, in training

@@ -12,6 +12,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from cgx.indexer.interpreter.stdlib.support import nothing
 from cgx.indexer.interpreter.trace import BranchNode, LoopNode
 from cgx.indexer.interpreter.values import (
     ByRank,
@@ -301,10 +302,6 @@ def metadata(interp: Any, stages: list[Opaque], row: ScheduleRow, trains: bool, 
             for there, collective in ((0, "recv"), (1, "send")):
                 if apart[there]:
                     move(interp, one, collective, "forward", row, site, blocking=True, async_op=None, waited_at=None, issued_by="PipelineStage", what="metadata")
-
-
-def nothing(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
-    return None
 
 
 ENTRIES: dict[str, Any] = {

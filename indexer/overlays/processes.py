@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from cgx.indexer.interpreter.started import join_started
+from cgx.indexer.interpreter.stdlib.support import nothing
 from cgx.indexer.interpreter.values import ByRank, Opaque, Unknown, Value
 from cgx.indexer.launch.plan import MAX_RANKS, UNKNOWN_RANKS
 from cgx.indexer.overlays.arguments import bind, items_of
@@ -58,10 +59,6 @@ def start(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -
 
 def join(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
     join_started(interp)
-    return None
-
-
-def nothing(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
     return None
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 from typing import Any
 
+from cgx.indexer.interpreter.stdlib.support import nothing
 from cgx.indexer.interpreter.trace import CallNode, ModuleCall, ScopeNode
 from cgx.indexer.interpreter.values import (
     BoundMethod,
@@ -180,10 +181,6 @@ def attribute(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value
     if args[1] in ("pid", "ident", "native_id"):
         return interp.unknown(site.text, "environment", site, hint="int")
     return NotImplemented
-
-
-def nothing(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
-    return None
 
 
 def count(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from cgx.indexer.interpreter.stdlib.support import first, nothing
 from cgx.indexer.interpreter.values import Opaque, Value
 
 PROFILE = "torch.profiler.profile"
@@ -11,14 +12,6 @@ PROFILE = "torch.profiler.profile"
 
 def profile(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
     return Opaque(PROFILE, dict(kwargs), site.anchor)
-
-
-def itself(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
-    return args[0]
-
-
-def nothing(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
-    return None
 
 
 def schedule(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
@@ -29,7 +22,7 @@ ENTRIES: dict[str, Any] = {
     PROFILE: profile,
     "torch.profiler.profiler.profile": profile,
     "torch.autograd.profiler.profile": profile,
-    f"{PROFILE}.__enter__": itself,
+    f"{PROFILE}.__enter__": first,
     f"{PROFILE}.__exit__": nothing,
     f"{PROFILE}.step": nothing,
     f"{PROFILE}.start": nothing,

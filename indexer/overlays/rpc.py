@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from cgx.indexer.interpreter.stdlib.support import first, nothing
 from cgx.indexer.interpreter.values import DictValue, ListValue, ModuleInstance, Native, Opaque, TensorValue, Value
 from cgx.indexer.overlays import optimizers
 from cgx.indexer.overlays.arguments import bind, items_of
@@ -108,14 +109,6 @@ def remote_parameters(interp: Any, site: Any, args: list[Value], kwargs: dict[st
     return ListValue([Opaque(RREF, {"value": one}, site.anchor) for one in (listed if isinstance(listed, list) else [])])
 
 
-def nothing(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
-    return None
-
-
-def same(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
-    return args[0] if args else None
-
-
 ENTRIES: dict[str, Any] = {
     f"{RPC}.init_rpc": nothing,
     f"{RPC}.shutdown": nothing,
@@ -124,7 +117,7 @@ ENTRIES: dict[str, Any] = {
     f"{RPC}.rpc_async": called(FUTURE),
     f"{RPC}.remote": called(RREF),
     RREF: reference,
-    f"{RPC}.functions.async_execution": same,
+    f"{RPC}.functions.async_execution": first,
     f"{RREF}.to_here": inside,
     f"{RREF}.local_value": inside,
     f"{RREF}.owner": info,

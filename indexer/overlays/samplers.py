@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from cgx.indexer.interpreter.recorder import shown_at
+from cgx.indexer.interpreter.stdlib.support import nothing
 from cgx.indexer.interpreter.values import ListValue, Opaque, TensorValue, Value
 from cgx.indexer.overlays.arguments import bind, items_of
 from cgx.indexer.overlays.data_loader import dataset_element, sized
@@ -91,10 +92,6 @@ def default_collate(interp: Any, site: Any, args: list[Value], kwargs: dict[str,
         return collated(samples.items[0], None)
     listed = items_of(samples)
     return collated(listed[0], len(listed)) if listed else interp.unknown(site.text, "data", site)
-
-
-def nothing(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
-    return None
 
 
 def worker_info(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from cgx.indexer.interpreter.stdlib.support import nothing
 from cgx.indexer.interpreter.values import DictValue, Instance, ListValue, Opaque, Value
 from cgx.indexer.overlays.arguments import bind, plain
 
@@ -60,10 +61,6 @@ def last_lr(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value])
 
 def state_dict(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
     return Opaque(f"{SCHEDULER}.state_dict", {}, site.anchor)
-
-
-def nothing(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
-    return None
 
 
 def named(name: str) -> Any:

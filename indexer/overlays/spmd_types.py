@@ -9,6 +9,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
+from cgx.indexer.interpreter.stdlib.support import nothing
 from cgx.indexer.interpreter.values import ClassValue, External, FunctionValue, Native, Opaque, TensorValue, Value
 from cgx.indexer.overlays.arguments import argument_text, bind
 from cgx.indexer.overlays.groups import group_purpose, purpose
@@ -143,10 +144,6 @@ TARGETS = {"all_gather": "R", "reduce_scatter": "V", "all_to_all": "V"}
 
 def false(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
     return False
-
-
-def nothing(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
-    return None
 
 
 CONSTANTS: dict[str, Value] = {

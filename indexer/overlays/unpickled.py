@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from cgx.indexer.interpreter.loaded import DEVICES, UNPICKLED, WHOLE
-from cgx.indexer.interpreter.trace import ModuleCall
+from cgx.indexer.interpreter.stdlib.support import first
 from cgx.indexer.interpreter.values import ModuleInstance, TensorValue, Unknown, Value
-from cgx.indexer.overlays.hf_outside_models import WEIGHTS, blank, device_of
+from cgx.indexer.overlays.sourceless import WEIGHTS, blank, called, device_of
 
 
 def made(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
@@ -23,29 +23,17 @@ def made(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) ->
 
 
 def forward(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
-    from cgx.indexer.interpreter.module_calls import tensors_of
-
     module = args[0]
     if not isinstance(module, ModuleInstance):
         return NotImplemented
-    node = ModuleCall(site.anchor, site.text, module=module, called_from=site.anchor)
-    node.training, node.grad = module.training, bool(interp.flags.get("grad", True))
-    node.autocast = interp.flags.get("autocast")
-    node.inputs = [(name, one) for name, value in [*(("", arg) for arg in args[1:]), *kwargs.items()] for one in tensors_of(value)]
-    interp.emit(node)
-    if not any(one is module for one in interp.trace.model_roots):
-        interp.trace.model_roots.append(module)
+    called(interp, site, module, args[1:], kwargs)
     return TensorValue(None, None, device_of(module))
-
-
-def fused(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
-    return args[0]
 
 
 ENTRIES: dict[str, Any] = {
     f"{UNPICKLED}.made": made,
     f"{UNPICKLED}.forward": forward,
     f"{UNPICKLED}.__call__": forward,
-    f"{UNPICKLED}.fuse": fused,
+    f"{UNPICKLED}.fuse": first,
 }
 BASES: dict[str, tuple[str, ...]] = {UNPICKLED: ("torch.nn.Module",)}
