@@ -12,6 +12,16 @@ from cgx.indexer.interpreter.trace import ModuleCall, OpNode, Trace
 from cgx.indexer.launch.line import parse_launch
 from cgx.indexer.source import open_tree
 
+NET = """
+import torch, torch.nn as nn
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.fc = nn.Linear(4, 2)
+    def forward(self, x):
+        return self.fc(x)
+"""  # the model of jobs whose model does not matter
+
 
 def write(folder: Path, files: dict[str, str]) -> Path:
     for name, text in files.items():

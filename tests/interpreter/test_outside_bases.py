@@ -4,17 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from interpreted import calls, job
+from interpreted import NET, calls, job
 
-SOURCE = """
-import torch, torch.nn as nn
+SOURCE = NET + """
 from torch.utils.data import DataLoader, Dataset
-class Net(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.fc = nn.Linear(4, 2)
-    def forward(self, x):
-        return self.fc(x)
 class Data(Dataset):
     def __len__(self):
         return 32

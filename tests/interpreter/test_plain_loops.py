@@ -5,22 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from interpreted import job
+from interpreted import NET, job
 
 from cgx.indexer.interpreter.trace import Event, Trace
 from cgx.indexer.passes.schedule.build import build
 
-NET = """
-import random, torch, torch.nn as nn
-import numpy as np
-class Net(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.fc = nn.Linear(4, 2)
-    def forward(self, x):
-        return self.fc(x)
-"""
-LOADED = NET + """
+JOB = NET + "import random, numpy as np\n"
+LOADED = JOB + """
 import torchvision.datasets as datasets, torchvision.transforms as transforms
 model = Net().cuda()
 optimizer = torch.optim.SGD(model.parameters(), 0.1)
@@ -60,7 +51,7 @@ def test_a_part_of_an_unknown_batch_that_is_moved_is_a_tensor(tmp_path: Path) ->
 
 
 def test_devices_by_rank_and_of_either_branch(tmp_path: Path) -> None:
-    source = NET + (
+    source = JOB + (
         "import os\nrank = int(os.environ['RANK'])\ndevice = rank % 2\nmodel = Net().to(device)\n"
         "other = torch.device('cuda') if torch.cuda.device_count() < 3 else torch.device(f'cuda:{rank}')\n"
         "total = torch.tensor(1.5, device=rank % torch.cuda.device_count())\nx = torch.zeros(2, 4).to(other)\nprint(total.item())\n"
@@ -86,7 +77,7 @@ def test_only_what_a_template_names_is_shown(tmp_path: Path) -> None:
 
 
 def test_a_remainder_by_one_is_none(tmp_path: Path) -> None:
-    source = NET + (
+    source = JOB + (
         "model = Net().cuda()\noptimizer = torch.optim.SGD(model.parameters(), 0.1)\naccumulate = 1\n"
         "for step in range(100):\n    model(torch.zeros(2, 4).cuda()).sum().backward()\n    if (step + 1) % accumulate == 0:\n        optimizer.step()\n"
     )
@@ -140,7 +131,7 @@ for iteration in range(7):
 
 
 def test_acting_in_an_environment_makes_data(tmp_path: Path) -> None:
-    found = record(job(tmp_path, {"main.py": NET + ACTING}))
+    found = record(job(tmp_path, {"main.py": JOB + ACTING}))
     assert "evaluation" not in {row["name"] for row in found["phases"]}
     acts = [row for row in found["host_device"]["syncs"] if row["kind"] == "cpu"]
     assert [(row["phase"], row["repeat"]) for row in acts] == [("data", 16)]
@@ -151,7 +142,7 @@ def test_acting_in_an_environment_makes_data(tmp_path: Path) -> None:
 
 
 def test_a_teacher_without_gradients_is_no_evaluation(tmp_path: Path) -> None:
-    source = NET + (
+    source = JOB + (
         "model, teacher = Net().cuda(), Net().cuda()\nteacher.eval()\noptimizer = torch.optim.SGD(model.parameters(), 0.1)\nfor step in range(9):\n"
         "    x = torch.zeros(2, 4).cuda()\n    with torch.no_grad():\n        goal = teacher(x)\n    (model(x) - goal).sum().backward()\n    optimizer.step()\n"
         "    if step % 3 == 0:\n        with torch.no_grad():\n            print(teacher(x).sum().item())\n"
@@ -161,7 +152,7 @@ def test_a_teacher_without_gradients_is_no_evaluation(tmp_path: Path) -> None:
 
 
 def test_gathers_of_a_replicated_model_are_data_parallel(tmp_path: Path) -> None:
-    source = NET.replace("return self.fc(x)", "y = self.fc(x)\n        torch.distributed.all_reduce(y)\n        return y") + (
+    source = JOB.replace("return self.fc(x)", "y = self.fc(x)\n        torch.distributed.all_reduce(y)\n        return y") + (
         "torch.distributed.init_process_group('nccl')\nmodel = nn.parallel.DistributedDataParallel(Net().cuda())\n"
         "optimizer = torch.optim.SGD(model.parameters(), 0.1)\nfor step in range(9):\n    model(torch.zeros(2, 4).cuda()).sum().backward()\n    optimizer.step()\n"
     )
@@ -170,7 +161,7 @@ def test_gathers_of_a_replicated_model_are_data_parallel(tmp_path: Path) -> None
 
 
 def test_last_words_are_not_logged_each_step(tmp_path: Path) -> None:
-    source = NET + (
+    source = JOB + (
         "import math, sys\nmodel = Net().cuda()\noptimizer = torch.optim.SGD(model.parameters(), 0.1)\nfor step in range(100):\n"
         "    loss = model(torch.zeros(2, 4).cuda()).sum()\n    value = loss.item()\n    if not math.isfinite(value):\n        print('stop', loss)\n        sys.exit(1)\n"
         "    loss.backward()\n    optimizer.step()\n    if step % 20 == 0:\n        print(value)\n"
@@ -181,7 +172,7 @@ def test_last_words_are_not_logged_each_step(tmp_path: Path) -> None:
 
 
 def test_parameters_written_by_hand(tmp_path: Path) -> None:
-    source = NET + (
+    source = JOB + (
         "import copy\nmodel = Net().cuda()\nema = copy.deepcopy(model)\nfor p, q in zip(ema.parameters(), model.parameters()):\n    p.data.copy_(q.data)\n"
         "for epoch in range(3):\n    for step in range(9):\n        model.zero_grad()\n        model(torch.zeros(2, 4).cuda()).sum().backward()\n"
         "        for p in model.parameters():\n            p.data.add_(p.grad, alpha=-0.1)\n"
@@ -195,7 +186,7 @@ def test_parameters_written_by_hand(tmp_path: Path) -> None:
 
 
 def test_sharded_optimizer_broadcasts_what_it_stepped(tmp_path: Path) -> None:
-    source = NET + (
+    source = JOB + (
         "from torch.distributed.optim import ZeroRedundancyOptimizer\ntorch.distributed.init_process_group('nccl')\nmodel = Net().cuda()\n"
         "optimizer = ZeroRedundancyOptimizer(model.parameters(), optimizer_class=torch.optim.AdamW, lr=1e-3)\n"
         "for step in range(9):\n    for micro_step in range(2):\n        model(torch.zeros(2, 4).cuda()).sum().backward()\n    optimizer.step()\n"
@@ -212,7 +203,7 @@ def test_lists_of_open_length_lie_where_their_elements_do(tmp_path: Path) -> Non
 
 
 def test_columns_of_a_batch_longer_than_what_is_evaluated(tmp_path: Path) -> None:
-    source = NET + (
+    source = JOB + (
         "class Data(torch.utils.data.Dataset):\n    def __len__(self):\n        return 640\n    def __getitem__(self, index):\n        return torch.zeros(4), index\n"
         "def collate(samples):\n    images, labels = zip(*samples)\n    return torch.stack(images), torch.tensor(labels)\n"
         "for x, y in torch.utils.data.DataLoader(Data(), batch_size=64, collate_fn=collate, pin_memory=True):\n    Net()(x.cuda(non_blocking=True))\n"
@@ -222,7 +213,7 @@ def test_columns_of_a_batch_longer_than_what_is_evaluated(tmp_path: Path) -> Non
 
 
 def test_a_metaclass_prepares_its_classes(tmp_path: Path) -> None:
-    source = NET + (
+    source = JOB + (
         "class Meta(type):\n    def __init__(cls, *args):\n        cls.held = {}\n        super().__init__(*args)\nclass Base(metaclass=Meta):\n    pass\nclass Own(Base):\n"
         "    @classmethod\n    def get(cls, name):\n        if name not in cls.held:\n            cls.held[name] = Net().cuda()\n        return cls.held[name]\n"
         "Own.get('a')(torch.zeros(2, 4).cuda()).sum().item()\nOwn.get('a')\n"
@@ -232,7 +223,7 @@ def test_a_metaclass_prepares_its_classes(tmp_path: Path) -> None:
 
 
 def test_a_subclass_of_the_wrapper_is_the_wrapper(tmp_path: Path) -> None:
-    source = NET + (
+    source = JOB + (
         "class Own(nn.parallel.DistributedDataParallel):\n    def __init__(self, module, **more):\n        super().__init__(module=module, **more)\n"
         "    def train_step(self, x):\n        self(x).sum().backward()\ntorch.distributed.init_process_group('nccl')\nmodel = Own(Net().cuda(), device_ids=[0])\n"
         "optimizer = torch.optim.SGD(model.parameters(), 0.1)\nfor step in range(9):\n    model.train_step(torch.zeros(2, 4).cuda())\n    optimizer.step()\n"

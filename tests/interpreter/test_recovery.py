@@ -5,37 +5,27 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from interpreted import called, calls, job, reasons
-
-MODEL = """
-import torch, torch.nn as nn
-class Net(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.fc = nn.Linear(4, 2)
-    def forward(self, x):
-        return self.fc(x)
-"""
+from interpreted import NET, called, calls, job, reasons
 
 
 def test_an_exception_that_nothing_catches_ends_no_job(tmp_path: Path) -> None:
-    trace = job(tmp_path, {"main.py": MODEL + "limit = None\nif 3 > limit:\n    limit = 3\nmodel = Net()\nmodel(torch.zeros(1, 4))\n"})
+    trace = job(tmp_path, {"main.py": NET + "limit = None\nif 3 > limit:\n    limit = 3\nmodel = Net()\nmodel(torch.zeros(1, 4))\n"})
     assert called(trace) == ["Net", "Linear"]
     assert "error" in reasons(trace).values()
 
 
 def test_what_the_left_out_statement_binds_is_unknown(tmp_path: Path) -> None:
-    trace = job(tmp_path, {"main.py": MODEL + "width = None.size\nif width:\n    model = Net()\n    model(torch.zeros(1, 4))\n"})
+    trace = job(tmp_path, {"main.py": NET + "width = None.size\nif width:\n    model = Net()\n    model(torch.zeros(1, 4))\n"})
     assert called(trace) == ["Net", "Linear"]
 
 
 def test_handlers_of_the_job_still_catch(tmp_path: Path) -> None:
-    source = MODEL + "try:\n    x = None.size\nexcept AttributeError:\n    Net()(torch.zeros(1, 4))\n"
+    source = NET + "try:\n    x = None.size\nexcept AttributeError:\n    Net()(torch.zeros(1, 4))\n"
     assert called(job(tmp_path, {"main.py": source})) == ["Net", "Linear"]
 
 
 def test_a_function_that_fell_over_gives_no_none(tmp_path: Path) -> None:
-    source = MODEL + (
+    source = NET + (
         "def make(kind):\n    if kind == 'a':\n        return Net()\n    raise ValueError(kind)\n"
         "model = make('b')\nif model is None:\n    Net()(torch.zeros(1, 4))\n"
     )
@@ -44,11 +34,11 @@ def test_a_function_that_fell_over_gives_no_none(tmp_path: Path) -> None:
 
 
 def test_exit_ends_the_job(tmp_path: Path) -> None:
-    assert called(job(tmp_path, {"main.py": MODEL + "import sys\nsys.exit(0)\nNet()(torch.zeros(1, 4))\n"})) == []
+    assert called(job(tmp_path, {"main.py": NET + "import sys\nsys.exit(0)\nNet()(torch.zeros(1, 4))\n"})) == []
 
 
 def test_a_path_that_raises_is_none_where_another_returned(tmp_path: Path) -> None:
-    source = MODEL + (
+    source = NET + (
         "import urllib.request\n"
         "def fetch(url, hops):\n"
         "    for _ in range(hops):\n"
@@ -61,7 +51,7 @@ def test_a_path_that_raises_is_none_where_another_returned(tmp_path: Path) -> No
 
 
 def test_what_is_suppressed_leaves_the_block_and_is_no_fault(tmp_path: Path) -> None:
-    source = MODEL + "import contextlib\nwidth = 4\nwith contextlib.suppress(ValueError, KeyError):\n    width = int('x')\n    width = 5\nNet()(torch.zeros(1, width))\n"
+    source = NET + "import contextlib\nwidth = 4\nwith contextlib.suppress(ValueError, KeyError):\n    width = int('x')\n    width = 5\nNet()(torch.zeros(1, width))\n"
     trace = job(tmp_path, {"main.py": source})
     assert called(trace) == ["Net", "Linear"] and not reasons(trace)
 
@@ -69,12 +59,12 @@ def test_what_is_suppressed_leaves_the_block_and_is_no_fault(tmp_path: Path) -> 
 @pytest.mark.parametrize("end", ["raise SystemExit(1)", "sys.exit(1)", "sys.exit('no such folder')", "exit(2)"])
 def test_an_undecided_early_return_before_a_failed_exit_goes_on(tmp_path: Path, end: str) -> None:
     check = f"import sys\ndef check(folder):\n    if folder.is_dir():\n        if (folder / 'a').is_file():\n            return\n        print('a')\n    {end}\n"
-    source = "from pathlib import Path\n" + check + MODEL + "check(Path(sys.argv[1]))\nNet()(torch.zeros(1, 4))\n"
+    source = "from pathlib import Path\n" + check + NET + "check(Path(sys.argv[1]))\nNet()(torch.zeros(1, 4))\n"
     assert called(job(tmp_path, {"main.py": source}, "python main.py /models/a")) == ["Net", "Linear"]
 
 
 def test_a_plain_exit_ends_the_run(tmp_path: Path) -> None:
-    source = "import sys\n" + MODEL + "Net()(torch.zeros(1, 4))\nsys.exit(0)\nNet()(torch.zeros(1, 4))\n"
+    source = "import sys\n" + NET + "Net()(torch.zeros(1, 4))\nsys.exit(0)\nNet()(torch.zeros(1, 4))\n"
     assert called(job(tmp_path, {"main.py": source})) == ["Net", "Linear"]
 
 
@@ -111,7 +101,7 @@ def test_a_tensor_whose_size_changes_in_a_loop_has_no_sure_size_there(tmp_path: 
 
 
 def test_what_would_settle_a_left_out_statement_can_be_given(tmp_path: Path) -> None:
-    source = MODEL + "import os\nrank = int(os.environ['LOCAL_RANK'])\nwidth = None.size + 1\nNet()(torch.zeros(1, 4))\n"
+    source = NET + "import os\nrank = int(os.environ['LOCAL_RANK'])\nwidth = None.size + 1\nNet()(torch.zeros(1, 4))\n"
     settled = [one.settle for one in job(tmp_path, {"main.py": source}).unknowns if one.reason == "error" and "(" in one.name]
     assert ("--launch", "LOCAL_RANK") in settled
     assert ("--set", "None.size + 1") in settled

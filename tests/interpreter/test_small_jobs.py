@@ -5,19 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from interpreted import job
+from interpreted import NET, job
 
 from cgx.indexer.passes.schedule.build import build
 
-NET = """
-import torch, torch.nn as nn
-class Net(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.fc = nn.Linear(4, 2)
-    def forward(self, x):
-        return self.fc(x)
-"""
 STEP = "    loss = model(x).sum()\n    loss.backward()\n    optimizer.step()\n"
 
 
