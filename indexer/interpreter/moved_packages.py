@@ -1,4 +1,4 @@
-"""Imports under a name that the code had in a larger repository: ``company.team.moco.builder`` of a tree that holds ``moco/builder.py``.
+"""Imports under a name that the code had in a larger repository: ``company.team.net.builder`` of a tree that holds ``net/builder.py``.
 
 Only where nothing else provides the first name, no import is guarded, and at least two names in a row lie in the job's own
 tree. The packages above are then empty modules, and what was assumed is said among what is unresolved.

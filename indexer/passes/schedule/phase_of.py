@@ -7,7 +7,7 @@ from itertools import pairwise
 
 from cgx.indexer.interpreter.trace import BranchNode, CallNode, Event, LoopNode, ModuleCall
 from cgx.indexer.passes.schedule.frequency import steady
-from cgx.indexer.passes.schedule.regions import Regions
+from cgx.indexer.passes.schedule.regions import Regions, calls_evaluation
 from cgx.indexer.passes.schedule.step import Step, is_model, replays
 from cgx.indexer.passes.schedule.tree import Spot, events
 
@@ -21,7 +21,6 @@ MAKING = frozenset({"launch", "checkpoint", "wrap"})  # kinds of events
 ANSWERS = re.compile(r"token|text|complet|respon|answer|output|generat|decode|result|reply|content|message", re.IGNORECASE)
 METERS = re.compile(r"time|\bsec|elapsed|/s\b|speed|throughput|memory|bandwidth|latency|acceptance", re.IGNORECASE)
 METRIC = re.compile(r"^(?!.*(finite|isnan|isinf|norm|valid)).*(loss|acc|metric|correct)", re.IGNORECASE)
-EVALUATES = re.compile(r"(^|_)(eval|evaluate|evaluation|val|validate|validation|test)(_|$)", re.IGNORECASE)
 NORM = re.compile(r"grad\w*_?norm|norm\w*_?grad|is_?finite|is_?nan|is_?inf", re.IGNORECASE)
 REPORTS = re.compile(r"(write|log|report|record|gather|reduce|sync)_\w*(metric|scalar|stat|loss)", re.IGNORECASE)  # functions that tell of the run
 CONSTRUCTOR = re.compile(r"__init__$|^setup|load_model|build_model|warm_?up", re.IGNORECASE)
@@ -151,7 +150,7 @@ class Phases:
         """In a loop of a function that is named for evaluation, whatever it calls: the model may be one that is not known."""
         named = False
         for one in spot.path:
-            named = named or (isinstance(one, CallNode) and bool(EVALUATES.search(one.symbol.rpartition(".")[2])))
+            named = named or calls_evaluation(one)
             if named and isinstance(one, LoopNode):
                 return True
         return False

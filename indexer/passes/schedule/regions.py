@@ -14,7 +14,7 @@ from cgx.indexer.passes.schedule.step import Step, is_model
 from cgx.indexer.passes.schedule.tree import Spot, events
 
 EVALUATION_WORDS = re.compile(r"eval|valid|test|infer|sample|generate|visuali|predict", re.IGNORECASE)
-EVALUATES = re.compile(r"(eval|evaluate|evaluation|validate|validation|test)(_\w+)?$", re.IGNORECASE)
+EVALUATES = re.compile(r"(^|_)(eval|evaluate|evaluation|val|validate|validation|test)(_|$)", re.IGNORECASE)
 SAVES = re.compile(r"(^|_)(save|checkpoint|ckpt)(_|$)", re.IGNORECASE)
 NO_GRADIENTS = ("torch.no_grad", "torch.inference_mode")
 REGIONS = (CallNode, BranchNode, LoopNode, ScopeNode)
@@ -173,8 +173,7 @@ def evaluates_by_name(spot: Spot) -> bool:
     node = spot.node
     if not isinstance(node, Event) or node.kind not in ("sync", "copy", "fetch"):
         return False
-    named = any(isinstance(one, CallNode) and EVALUATES.match(one.symbol.rpartition(".")[2]) for one in spot.path)
-    return named and any(isinstance(one, ScopeNode) and one.qname in NO_GRADIENTS for one in spot.path)
+    return any(calls_evaluation(one) for one in spot.path) and any(isinstance(one, ScopeNode) and one.qname in NO_GRADIENTS for one in spot.path)
 
 
 def own_rounds(path: Sequence[Node], barred: set[int]) -> int:
@@ -187,5 +186,11 @@ def own_rounds(path: Sequence[Node], barred: set[int]) -> int:
     return 0
 
 
+def calls_evaluation(node: Node) -> bool:
+    """A call of a function that is named for evaluation, whatever it does."""
+    return isinstance(node, CallNode) and bool(EVALUATES.search(node.symbol.rpartition(".")[2]))
+
+
 def named_evaluation(root: Node) -> bool:
+    """The root of a region that does what an evaluation does: a name that hints at one is enough."""
     return isinstance(root, CallNode) and bool(EVALUATION_WORDS.search(root.symbol.rpartition(".")[2]))
