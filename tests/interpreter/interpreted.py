@@ -8,12 +8,13 @@ from typing import Any
 
 from cgx.indexer.interpreter.interp import Options
 from cgx.indexer.interpreter.run import run_build, run_job
-from cgx.indexer.interpreter.trace import ModuleCall, OpNode, Trace
+from cgx.indexer.interpreter.trace import Event, ModuleCall, OpNode, Trace
 from cgx.indexer.launch.line import parse_launch
+from cgx.indexer.passes.schedule.build import build as schedule
 from cgx.indexer.source import open_tree
 
 NET = """
-import torch, torch.nn as nn
+import random, torch, torch.nn as nn, numpy as np
 class Net(nn.Module):
     def __init__(self):
         super().__init__()
@@ -55,3 +56,17 @@ def ops(trace: Trace) -> list[str]:
 
 def reasons(trace: Trace) -> dict[str, str]:
     return {unknown.name: unknown.reason for unknown in trace.unknowns}
+
+
+def events(trace: Trace, kind: str) -> list[Event]:
+    return [node for node in trace.root.walk() if isinstance(node, Event) and node.kind == kind]
+
+
+def copied(trace: Trace) -> list[str]:
+    """What is copied between host and device, without what is carried for a checkpoint or a log."""
+    return [str(event.data["what"]) for event in events(trace, "copy") if not event.data.get("carrier")]
+
+
+def record(trace: Trace) -> dict[str, Any]:
+    """The rows of the execution schedule."""
+    return schedule(trace).rows

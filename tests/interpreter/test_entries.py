@@ -5,8 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from interpreted import job, write
-from test_plain_loops import NET, events, record
+from interpreted import NET, events, job, record, write
 
 from cgx.indexer.interpreter.interp import Options
 from cgx.indexer.interpreter.run import run_job

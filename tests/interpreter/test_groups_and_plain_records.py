@@ -5,8 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from interpreted import job
-from test_plain_loops import NET, record
+from interpreted import NET, job, record
 
 from cgx.indexer.overlays.groups import purpose
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from interpreted import job
-from test_plain_loops import NET, record
+from interpreted import NET, job, record
 
 SOURCE = NET + """
 from torch.distributed.tensor import DTensor, Partial, Replicate, Shard
@@ -50,7 +49,7 @@ def test_the_last_part_of_a_condition_is_asked_too(tmp_path: Path) -> None:
         "    if loss is not None and torch.isnan(loss):\n        print('a')\n    if elsewhere.asked() and loss > 3:\n        print('b')\n    kept = elsewhere.asked() and loss\n"
     )
     found = record(job(tmp_path, {"main.py": source}))
-    assert [row["code_anchor"].rpartition(":")[2] for row in found["host_device"]["syncs"] if row["kind"] == "branch"] == ["17", "19"]
+    assert [row["code_anchor"].rpartition(":")[2] for row in found["host_device"]["syncs"] if row["kind"] == "branch"] == ["16", "18"]
 
 
 def test_a_sharded_model_knows_its_group(tmp_path: Path) -> None:

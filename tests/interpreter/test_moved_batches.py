@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from interpreted import job
-from test_plain_loops import NET, copied, events, record
+from interpreted import NET, copied, events, job, record
 
 from cgx.indexer.interpreter.trace import Event
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from interpreted import called, job
-from test_plain_loops import NET, record
+from interpreted import NET, called, job, record
 
 READ = """
 import contextlib, functools, json, threading, queue as queues

@@ -5,15 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from interpreted import NET, job
-
-from cgx.indexer.passes.schedule.build import build
+from interpreted import NET, job, record
 
 STEP = "    loss = model(x).sum()\n    loss.backward()\n    optimizer.step()\n"
 
 
 def rows(folder: Path, text: str, line: str = "python main.py") -> dict[str, Any]:
-    return build(job(folder, {"main.py": NET + text}, line)).rows
+    return record(job(folder, {"main.py": NET + text}, line))
 
 
 def test_processes_that_are_waited_for_run_before_what_follows(tmp_path: Path) -> None:
@@ -408,7 +406,7 @@ if rank in {-1, 0}:
     average.held(torch.randn(8, 4).cuda())
 """}, "torchrun --nproc_per_node 2 main.py")
     assert not trace.faults
-    found = build(trace).rows
+    found = record(trace)
     assert found["compute"]["ema"]["value"] == "in place"
 
 
@@ -431,7 +429,7 @@ for step in range(given["steps"] + len(parts)):
         group["lr"] = group["initial_lr"] * 0.5 + group["lr"]
     optimizer.step()
 """, "data.yaml": "steps: 5\n"})
-    found = build(trace).rows
+    found = record(trace)
     assert not trace.faults and not trace.unknowns
     assert found["compute"]["optimizer"]["groups"] == 2 and found["loops"][0]["count"] == 7
 

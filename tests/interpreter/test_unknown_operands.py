@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from interpreted import called
+from interpreted import called, events
 from interpreted import job as run
 
-from cgx.indexer.interpreter.trace import Event, LoopNode
-
-
-def events(trace, kind):
-    return [node for node in trace.root.walk() if isinstance(node, Event) and node.kind == kind]
+from cgx.indexer.interpreter.trace import LoopNode
 
 
 def test_an_unknown_index_is_a_cuda_device(tmp_path):
