@@ -214,7 +214,10 @@ class Externals:
             return head.rpartition(".")[0]
         if tail == "__class__":
             return External("type")
-        return External(qname)
+        held = torch_basics.polyfill(self, qname)
+        if held is MISSING and isinstance(holder := torch_basics.polyfill(self, head), ClassValue):
+            held = holder.lookup(tail)
+        return held if isinstance(held, Instance) else External(qname)  # an object of a stand-in, a member of its enum
 
     def constant(self: Any, qname: str) -> Value:
         return self._constants.get(qname, MISSING)

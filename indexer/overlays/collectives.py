@@ -287,7 +287,7 @@ def wait_all(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]
 
 
 def p2p_op(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
-    return Opaque("torch.distributed.P2POp", dict(bind("op tensor peer group tag", args, kwargs)), site.anchor)
+    return Opaque("torch.distributed.P2POp", {**bind("op tensor peer group tag", args, kwargs), "cgx.group": argument_text(site, 3, "group")}, site.anchor)
 
 
 def batch_p2p(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
@@ -297,10 +297,10 @@ def batch_p2p(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value
         if not isinstance(one, Opaque):
             continue
         tail = getattr(one.attrs.get("op"), "qname", "").rpartition(".")[2]
-        tensor = one.attrs.get("tensor")
+        tensor, group = one.attrs.get("tensor"), str(one.attrs.get("cgx.group", ""))
         event = interp.event(
             "collective", site, author=AUTHOR, collective="recv" if "recv" in tail else "send", issued_by="call", async_op=True,
-            parallelism=group_purpose(one.attrs.get("group")), blocking=False, p2p=True,
+            group=group or None, parallelism=parallelism_of(one.attrs.get("group"), group), blocking=False, p2p=True,
             bytes=tensor_bytes(tensor) if isinstance(tensor, TensorValue) else None,
         )  # fmt: skip
         works.append(Opaque(WORK, {"event": event}, site.anchor))
