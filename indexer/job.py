@@ -105,7 +105,7 @@ def _read_launch(tree: Tree, envs: Sequence[Tree], request: JobRequest, outside:
     rows = fold(trace, timing.step or innermost_step(trace), timing.graphs)
     if not trace.incomplete and not any("path" in row for row in rows.modules) and not _busy(timing.rows):
         raise UserError(
-            f"no model found: nothing that {request.launch!r} runs calls an nn.Module; give --env for a library that holds it, or see `cgx entrypoints`"
+            f"no model found: nothing that {request.launch!r} runs calls an nn.Module; {_way_on(trace)}"
         )
     header = _header(tree, request, outside, trace)
     header.update(launch=list(plan.words), job_type=timing.job_type)
@@ -117,6 +117,14 @@ def _read_launch(tree: Tree, envs: Sequence[Tree], request: JobRequest, outside:
         header["mode"] = request.mode
     header["assumed"] = {**{name: plain(value) for name, value in plan.assumed.items()}, **header["assumed"]}
     return JobRows(_ordered(header), _graph(rows), _real(timing.rows), trace, list(plan.problems))
+
+
+def _way_on(trace: Trace) -> str:
+    """What the user of a launch without a model can do: mend the launch, where the job itself says what is wrong with it."""
+    if trace.exit is None:
+        return "give --env for a library that holds it, or see `cgx entrypoints`"
+    told = " ".join(trace.exit.message.split())
+    return f"it exits at {trace.exit.anchor}" + (f": {told}" if told else "")
 
 
 def _busy(rows: dict[str, Any]) -> bool:

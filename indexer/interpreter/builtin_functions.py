@@ -179,14 +179,10 @@ def _listing(make: Callable[[Interp, list[Value], bool], Value]) -> Handler:
         value = args[0]
         if isinstance(value, Alternatives):
             return operators.lift(interp, (value,), lambda v: build(interp, site, [v], {}))
-        if isinstance(value, TensorValue) and value.const is None:
-            interp.transfer("tolist", value, site)
         items = interp.iterate(value, site)
         if isinstance(items, list):
             return make(interp, items, False)
         if isinstance(items, Sequence):
-            if isinstance(items.length, int) and items.length <= 4096 and make is _to_list:
-                return Sequence(items.element, items.length, "list", site.anchor)
             return Sequence(items.element, items.length, "list", site.anchor)
         return Unknown(site.text, items.reason, items.anchor) if not isinstance(value, ListValue) else ListValue(list(value.items), True)
 

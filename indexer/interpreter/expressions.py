@@ -12,6 +12,7 @@ from cgx.indexer.interpreter import loaded, open_dicts, operators
 from cgx.indexer.interpreter.blocks import note_period, noted_period
 from cgx.indexer.interpreter.joins import join
 from cgx.indexer.interpreter.scopes import Frame, Scope, Site
+from cgx.indexer.interpreter.spread import spread_out
 from cgx.indexer.interpreter.trace import BranchNode, LoopNode
 from cgx.indexer.interpreter.values import (
     MAYBE,
@@ -96,7 +97,9 @@ def call(interp: Interp, node: ast.Call, frame: Frame) -> Value:
             elif len(node.args) == 1 and func == External("zip") and (columns := transposed(held)) is not None:
                 return columns
             else:
-                spread = interp.unknown(frame.code.text(arg), "unsupported", site)
+                if isinstance(held, ListValue) and held.open != MAYBE:
+                    args.extend(held.items)  # these at least
+                spread = spread_out(frame.code.text(arg), items, site)
         else:
             args.append(interp.eval(arg, frame))
     kwargs: dict[str, Value] = {}

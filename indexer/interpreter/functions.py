@@ -15,6 +15,7 @@ from cgx.indexer.interpreter.joins import join
 from cgx.indexer.interpreter.recovery import ENDS, doubtful
 from cgx.indexer.interpreter.scopes import Frame, Scope, Site
 from cgx.indexer.interpreter.signals import RETURN, Raised, StopConsumer
+from cgx.indexer.interpreter.spread import Spread, further
 from cgx.indexer.interpreter.trace import BranchNode, CallNode, LoopNode, Node, ScopeNode
 from cgx.indexer.interpreter.values import (
     MISSING,
@@ -88,7 +89,7 @@ def bind_arguments(interp: Interp, func: FunctionValue, args: list[Value], kwarg
     bound: dict[str, Value] = dict(zip(positional, args))
     rest = args[len(positional) :]
     if spec.vararg is not None:
-        bound[spec.vararg.arg] = tuple(rest)
+        bound[spec.vararg.arg] = tuple(rest) if not isinstance(spread, Spread) else further(spec.vararg.arg, rest, spread, len(args) < len(positional))
     elif rest and spread is MISSING:
         interp.raise_("TypeError", f"{func.name}() takes {len(positional)} positional arguments but {len(args)} were given", site)
     extra: dict[str, Value] = {}

@@ -164,7 +164,7 @@ class Guards:
     def period(self: Any, test: ast.expr, frame: Frame) -> tuple[str, Any] | None:
         """(counter, every) of ``counter % every == rest`` inside a condition."""
         for node in _remainders(test):
-            if not isinstance(node.left, ast.Constant) and self._counts(test, node, frame):
+            if not isinstance(node.left, ast.Constant) and not _sized(node.left) and self._counts(test, node, frame):
                 every = self.attempt(lambda node=node: self.eval(node.right, frame))
                 counter = self.attempt(lambda node=node: self.eval(node.left, frame))
                 if isinstance(every, TensorValue | str) or isinstance(counter, str | TensorValue):
@@ -238,6 +238,11 @@ def _asks_only(node: ast.expr) -> bool:
 
 def _ands(test: ast.expr) -> tuple[ast.BoolOp, ...]:
     return tuple(node for node in ast.walk(test) if isinstance(node, ast.BoolOp) and isinstance(node.op, ast.And))
+
+
+def _sized(node: ast.expr) -> bool:
+    """The size of a tensor: it counts no rounds."""
+    return any(isinstance(one, ast.Attribute) and one.attr in ("size", "shape", "numel", "ndim") for one in ast.walk(node))
 
 
 def _remainders(test: ast.expr) -> tuple[ast.BinOp, ...]:

@@ -83,6 +83,8 @@ def to_the_end(interp: Interp, run: Callable[[], Any]) -> None:
     except Raised as error:
         if error.kind != "SystemExit":
             interp.note_raise(error, "the job")
+        elif error.fails:
+            interp.trace.exit = error
     except StopRun as stop:
         if stop.reason:
             interp.note_unknown(Unknown("the job", stop.reason, None))

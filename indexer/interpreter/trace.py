@@ -9,10 +9,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from cgx.indexer.interpreter.values import ModuleInstance, Unknown
 from cgx.model.anchors import Anchor
+
+if TYPE_CHECKING:
+    from cgx.indexer.interpreter.signals import Raised
 
 
 @dataclass(eq=False, slots=True)
@@ -179,4 +182,5 @@ class Trace:
     model_roots: list[ModuleInstance] = field(default_factory=list)
     plan: Any = None  # the launch plan, for jobs
     conditions: dict[str, Any] = field(default_factory=dict)  # text of an undecided condition -> the value that was tested
+    exit: Raised | None = None  # the SystemExit that said what is wrong, where one ended the job
     incomplete: bool = False  # an abstract exception ended the run or a forward: what did not run is not known

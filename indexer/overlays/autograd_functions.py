@@ -7,11 +7,12 @@ leaves no trace, as the backward of any other op.
 
 from __future__ import annotations
 
-import dataclasses
+from dataclasses import replace
 from typing import Any
 
+from cgx.indexer.interpreter.spread import spread_out
 from cgx.indexer.interpreter.trace import BranchNode, CallNode, Event, LoopNode, ModuleCall, Node, OpNode, ScopeNode
-from cgx.indexer.interpreter.values import MISSING, ClassValue, Opaque, TensorValue, Value
+from cgx.indexer.interpreter.values import MISSING, ClassValue, Opaque, Sequence, TensorValue, Value
 
 CONTEXT = "torch.autograd.function.FunctionCtx"
 SILENT = "silent_backwards"  # flag: functions (with their constant arguments) whose backward was seen to send nothing
@@ -43,14 +44,15 @@ def backward(interp: Any, cls: ClassValue, context: Opaque, given: list[Value], 
     silent = interp.flags.get(SILENT, frozenset())
     if key in silent:
         return
-    results = result if isinstance(result, tuple) else (result,)
-    grads = [TensorValue(one.shape, one.dtype, one.device) if isinstance(one, TensorValue) else None for one in results]
+    known = () if isinstance(result, Sequence) else result if isinstance(result, tuple) else (result,)
+    grads = [gradient(one) for one in known]
+    further = {"*": spread_out("grads", replace(result, element=gradient(result.element)), site)} if isinstance(result, Sequence) else {}
     holder = ScopeNode(site.anchor, site.text, qname="torch.autograd.backward")
     mark = interp.mark()
     interp.trail.begin()
     try:
         with interp.inside(holder, emit=False):
-            interp.attempt(lambda: interp.call(interp.getattr(cls, "backward", site), [context, *grads], {}, site))
+            interp.attempt(lambda: interp.call(interp.getattr(cls, "backward", site), [context, *grads], further, site))
     finally:
         interp.trail.rollback()
         interp.reset(mark)
@@ -62,8 +64,16 @@ def backward(interp: Any, cls: ClassValue, context: Opaque, given: list[Value], 
         interp.emit(node)
 
 
+def gradient(result: Value) -> Value:
+    """What the backward is given for one result."""
+    return TensorValue(result.shape, result.dtype, result.device) if isinstance(result, TensorValue) else None
+
+
 def note_overlaps(holder: Node) -> None:
-    """Whether something is computed between the call of an asynchronous collective and its wait: ops are not kept."""
+    """Whether something is computed between the call of an asynchronous collective and its wait: ops are not kept.
+
+    Without a wait, that of another function's backward comes later, or none at all.
+    """
     nodes = list(holder.walk())
     for index, node in enumerate(nodes):
         if isinstance(node, Event) and node.kind == "collective":
@@ -71,7 +81,7 @@ def note_overlaps(holder: Node) -> None:
             rest = nodes[index + 1 :]
             waits = [place for place, one in enumerate(rest) if isinstance(one, Event) and one.kind == "wait" and one.data.get("of") is node]
             between = rest[: waits[0]] if waits else rest
-            node.data["overlapped"] = any(isinstance(one, OpNode | ModuleCall) for one in between)
+            node.data["overlapped"] = (node.data.get("async_op") and not waits) or any(isinstance(one, OpNode | ModuleCall) for one in between)
 
 
 def pruned(nodes: list[Node]) -> list[Node]:
@@ -84,9 +94,9 @@ def pruned(nodes: list[Node]) -> list[Node]:
         elif isinstance(node, LoopNode) and node.iterations:
             rounds = [pruned(one) for one in node.iterations]
             if any(rounds):
-                kept.append(dataclasses.replace(node, iterations=rounds, children=[one for part in rounds for one in part]))
+                kept.append(replace(node, iterations=rounds, children=[one for part in rounds for one in part]))
         elif isinstance(node, CallNode | BranchNode | LoopNode | ScopeNode) and (inside := pruned(node.children)):
-            kept.append(dataclasses.replace(node, children=inside))
+            kept.append(replace(node, children=inside))
     return kept if any(isinstance(one, Event) and one.kind == "collective" for node in kept for one in node.walk()) else []
 
 

@@ -5,7 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from interpreted import NET, called, calls, job, reasons
+from interpreted import NET, called, calls, job, reasons, write
+
+from cgx.errors import UserError
+from cgx.indexer.job import JobRequest, read_job
+from cgx.indexer.source import open_tree
 
 
 def test_an_exception_that_nothing_catches_ends_no_job(tmp_path: Path) -> None:
@@ -105,3 +109,16 @@ def test_what_would_settle_a_left_out_statement_can_be_given(tmp_path: Path) -> 
     settled = [one.settle for one in job(tmp_path, {"main.py": source}).unknowns if one.reason == "error" and "(" in one.name]
     assert ("--launch", "LOCAL_RANK") in settled
     assert ("--set", "None.size + 1") in settled
+
+
+def test_a_launch_that_the_job_refuses_says_where_and_why(tmp_path):
+    write(tmp_path, {"main.py": """
+import sys
+from torch import nn
+width = 3
+if width % 2:
+    sys.exit("the width must be even")
+nn.Linear(width, 1)(None)
+"""})
+    with pytest.raises(UserError, match=r"no model found: .* exits at main\.py:<module>:6: the width must be even"):
+        read_job(open_tree(str(tmp_path)), [], JobRequest(launch="python main.py"), [])

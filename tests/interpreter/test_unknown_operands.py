@@ -5,7 +5,7 @@ from __future__ import annotations
 from interpreted import called, events
 from interpreted import job as run
 
-from cgx.indexer.interpreter.trace import LoopNode
+from cgx.indexer.interpreter.trace import BranchNode, LoopNode
 
 
 def test_an_unknown_index_is_a_cuda_device(tmp_path):
@@ -64,3 +64,17 @@ def test_a_loop_over_one_of_several_open_tables_knows_what_its_elements_are(tmp_
         "table = columns(zoo.found(), 2) if random.random() < 0.5 else columns(zoo.other(), 3)\nfor key, value in table.items():\n    value.cuda()\n"
     )
     assert [event.data["direction"] for event in events(run(tmp_path, {"main.py": source}), "copy")] == ["H2D"]
+
+
+def test_a_function_does_not_count_the_arguments_that_an_unknown_spread_gives(tmp_path):
+    trace = run(tmp_path, {"main.py": """
+import os
+import torch
+def total(*parts):
+    if len(parts) > 2:
+        print("many")
+    return torch.stack([part.cuda() for part in parts])
+total(*torch.zeros(8).split(int(os.environ["SIZE"])))
+"""})
+    assert [event.data["direction"] for event in events(trace, "copy")] == ["H2D"]
+    assert [node.text for node in trace.root.walk() if isinstance(node, BranchNode)] == ["len(parts) > 2"]

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Callable
 from collections.abc import Sequence as Items
+from functools import wraps
 from typing import Any
 
 from cgx.indexer.interpreter.values import Sequence, TensorValue, Unknown, Value
@@ -27,6 +29,21 @@ def pieces(base: TensorValue, place: int, extents: Items[MaybeSize]) -> tuple[Va
     return tuple(parts)
 
 
+def parts(rule: Callable[[Call], Value]) -> Callable[[Call], Value]:
+    """Where it is not known how the tensor is cut: parts of unknown extents, in unknown number."""
+
+    @wraps(rule)
+    def read(call: Call) -> Value:
+        try:
+            return rule(call)
+        except Undetermined:
+            base = call.tensor()
+            return Sequence(view_of(base, base.shape and (None,) * len(base.shape)), Unknown("len", "data"), qname="tuple")
+
+    return read
+
+
+@parts
 def chunk(call: Call) -> Value:
     """chunk(input, chunks, dim=0)."""
     base, count = call.tensor(), call.known("chunks")
@@ -46,6 +63,7 @@ def chunk(call: Call) -> Value:
     return pieces(base, place, [part] * count)
 
 
+@parts
 def split(call: Call) -> Value:
     """split(input, split_size_or_sections, dim=0)."""
     base, wanted = call.tensor(), call.known("split_size_or_sections")
@@ -92,6 +110,7 @@ def unbind(call: Call) -> Value:
     return Sequence(view_of(base, rest), extent if extent is not None else Unknown("len", "data"), qname="tuple")
 
 
+@parts
 def tensor_split(call: Call) -> Value:
     """tensor_split(input, indices_or_sections, dim=0) and hsplit, vsplit, dsplit."""
     base = call.tensor()

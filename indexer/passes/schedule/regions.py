@@ -122,9 +122,8 @@ class Regions:
         if not isinstance(node, Event) or node.kind not in REPORTED or node.data.get("internal") or spot.in_module:
             return False
         branches = [one for one in spot.below(self.step.loop) if isinstance(one, BranchNode)]
-        if node.kind not in ("log", "sync") or len(branches) > 1:
-            branches = [one for one in branches if one is branches[-1] or id(one) not in self.training]
-        else:
+        branches = [one for one in branches if id(one) not in self.training]
+        if node.kind in ("log", "sync"):
             branches = branches[-1:]
         return any(any(one is root for root in self.evaluation) for branch in branches for one in branch.children)
 
