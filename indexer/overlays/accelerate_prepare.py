@@ -12,7 +12,7 @@ from cgx.indexer.interpreter.stdlib.support import nothing
 from cgx.indexer.interpreter.values import DictValue, External, ModuleInstance, Native, Opaque, Unknown, Value
 from cgx.indexer.overlays import deepspeed, fsdp
 from cgx.indexer.overlays.arguments import bind, flag, items_of, plain, tensors_in
-from cgx.indexer.overlays.data_loader import LOADER
+from cgx.indexer.overlays.data_loader import LOADER, iterable
 from cgx.indexer.overlays.deepspeed_config import AUTO, Settings, batch_of, read
 from cgx.indexer.overlays.lifecycle import ddp, place_model
 from cgx.indexer.overlays.schedulers import SCHEDULER
@@ -209,14 +209,6 @@ def prepared_loader(interp: Any, accelerator: Opaque, loader: Opaque, site: Any)
     elif shuffles(attrs) and not streams:
         attrs["cgx.on_start"] = Native("synchronize_rng_states", lambda i, at, a, k: same_random(i, at))
     return Opaque(LOADER, attrs, loader.anchor, loader.name)
-
-
-def iterable(dataset: Value) -> bool:
-    """A data set without an index."""
-    if isinstance(dataset, Opaque):
-        return dataset.qname.endswith("IterableDataset") or bool(dataset.attrs.get("streaming"))
-    cls = getattr(dataset, "cls", None)
-    return bool(cls is not None and cls.derives("torch.utils.data.IterableDataset"))
 
 
 def shuffles(attrs: dict[str, Value]) -> bool:

@@ -15,6 +15,7 @@ from cgx.indexer.interpreter.trace import Event, ScopeNode
 from cgx.indexer.interpreter.values import (
     MISSING,
     Alternatives,
+    External,
     Instance,
     ListValue,
     Native,
@@ -31,6 +32,7 @@ AUTHOR = "overlays.data_loader"
 LOADER = "torch.utils.data.DataLoader"
 ITERATOR = "torch.utils.data.iterator.DataLoader"  # what iterating a loader gives
 INNER = "cgx.loader"  # on an instance of a subclass of the loader
+ITERABLE = ("IterableDataset", "StreamingDataset")  # classes of libraries
 ORDER = {hop: place for place, hop in enumerate(("read", "decode", "transform"))}
 WORKER = "torch.utils.data.worker"
 SIGNATURE = (
@@ -243,7 +245,7 @@ def hops(loader: Opaque) -> list[dict[str, Any]]:
          "anchor": getattr(sampler, "anchor", None) or getattr(sampler, "constructed_at", None) or loader.anchor,
          "workers": 0, "asynchronous": False, "blocks_step": runs["blocks_step"]},
     ]  # fmt: skip
-    if getattr(attrs.get("dataset"), "qname", "").endswith("IterableDataset"):
+    if iterable(attrs.get("dataset")):
         rows = []
     seen = attrs.get("cgx.seen") or []
     inside = dataset_hops(attrs.get("dataset"), loader.anchor)
@@ -262,6 +264,13 @@ def hops(loader: Opaque) -> list[dict[str, Any]]:
         rows.append({"hop": "pin", "by": "DataLoader pin_memory thread" if threaded else "DataLoader pin_memory", "anchor": loader.anchor,
                      "workers": 1 if threaded else 0, "asynchronous": threaded, "blocks_step": not threaded})  # fmt: skip
     return rows
+
+
+def iterable(dataset: Value) -> bool:
+    """A data set that says itself what comes next: no sampler does."""
+    if isinstance(dataset, Opaque):
+        return dataset.qname.endswith("IterableDataset") or bool(dataset.attrs.get("streaming"))
+    return isinstance(dataset, Instance) and any(isinstance(cls, External) and cls.tail in ITERABLE for cls in dataset.cls.mro)
 
 
 def collator(loader: Opaque) -> dict[str, Any]:

@@ -27,7 +27,7 @@ from cgx.indexer.interpreter.values import (
     Value,
 )
 from cgx.indexer.overlays.arguments import bind, flag, number, plain
-from cgx.indexer.overlays.data_loader import LOADER
+from cgx.indexer.overlays.data_loader import LOADER, iterable
 from cgx.indexer.overlays.lifecycle import backward, batches, delivered, every, flags, loop, moved_batch, set_mode, take
 from cgx.indexer.overlays.lightning_hooks import attribute, both, call, callbacks
 from cgx.indexer.overlays.lightning_logging import HELD_BY, after_batch, at_epoch_end, when_due
@@ -335,9 +335,7 @@ def shared(interp: Any, trainer: Opaque | None, value: Value) -> Value:
     if not isinstance(value, Opaque) or value.qname != LOADER or value.attrs.get("batch_sampler") is not None:
         return value
     dataset, sampler = value.attrs.get("dataset"), value.attrs.get("cgx.sampler")
-    if getattr(dataset, "qname", "").endswith("IterableDataset") or (isinstance(sampler, Opaque) and "cgx.world" in sampler.attrs):
-        return value
-    if isinstance(dataset, Instance) and any(getattr(cls, "qname", "").endswith("IterableDataset") for cls in dataset.cls.mro):
+    if iterable(dataset) or (isinstance(sampler, Opaque) and "cgx.world" in sampler.attrs):
         return value
     made = Opaque("torch.utils.data.distributed.DistributedSampler", {"dataset": dataset, "cgx.world": interp.world.size}, value.anchor)
     return Opaque(LOADER, {**value.attrs, "sampler": made, "cgx.sampler": made}, value.anchor, value.name)
