@@ -39,6 +39,9 @@ def problems(record: Record, empty: Empty = lambda anchor: False) -> Iterator[st
         for item in error.errors()[:20]:
             yield f"schema: {'.'.join(map(str, item['loc']))}: {item['msg']}"
         return
+    for item in record["unresolved"]:
+        if item["code_anchor"] is None and item.get("from") != "launch":
+            yield f"unresolved: {item['name']} has no place in the code, and it is not the launch line that leaves it open"
     if model is ComputationGraph:
         yield from _graph(record, empty)
     else:

@@ -53,6 +53,7 @@ class Unresolved(Model):
     field: str = Field(description="the field that lacks it")
     entry: str | None = Field(None, description="id of the entry that lacks it, where there is one")
     code_anchor: AnchorText | None = Field(description="where it stands")
+    from_: Literal["launch"] | None = Field(None, alias="from", description="the launch line leaves it open: no code says it")
     changed: list[str] | None = Field(
         None, description="in a record that `cgx moved --rewrite` wrote: the fields whose values differ"
     )

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from cgx.indexer.interpreter import batches, kinship, loaded, operators
 from cgx.indexer.interpreter.dataclass_fields import fields_of
 from cgx.indexer.interpreter.memo import read_value
+from cgx.indexer.interpreter.placing import placed
 from cgx.indexer.interpreter.scopes import Site
 from cgx.indexer.interpreter.stdlib.array_values import scalar_member
 from cgx.indexer.interpreter.values import (
@@ -465,7 +466,7 @@ def _tensor(interp: Interp, owner: TensorValue, name: str, site: Site) -> Value:
         return owner
     value = interp.tensor_attribute(owner, name, site)
     if value is not MISSING:
-        return value
+        return placed(value, site, bool(owner.name))
     return BoundMethod(External(f"{'numpy.ndarray' if owner.library == 'numpy' else 'torch.Tensor'}.{name}"), owner)
 
 

@@ -20,6 +20,7 @@ from cgx.indexer.interpreter import (
     operators,
     torch_basics,
 )
+from cgx.indexer.interpreter.placing import placed
 from cgx.indexer.interpreter.scopes import Site
 from cgx.indexer.interpreter.stdlib.array_values import array_attribute
 from cgx.indexer.interpreter.trace import OpNode
@@ -196,7 +197,10 @@ class Externals:
             if qname.startswith(prefix):
                 qname = other + qname[len(prefix) :]
         if qname in self._constants:
-            return self._constants[qname]
+            held = self._constants[qname]
+            if isinstance(held, Unknown) and site is not None:  # one for all runs: it stands where it is asked for
+                return Unknown(held.name, held.reason, site.anchor, held.hint, held.settle)
+            return held
         if qname.startswith("six.moves.") and hasattr(builtins, qname[10:]):
             return External(qname[10:])
         if qname in self._values:
@@ -579,7 +583,7 @@ class Externals:
         if row.opaque and not inputs:
             return Unknown(site.text, "unmodelled", site.anchor)  # a query of an extension, or its loading: no op on tensors
         defaults = Defaults(self.flags.get("default_dtype", "float32"), self.flags.get("default_device", "cpu"), self.flags.get("legacy_device", "cpu"))
-        result = row.call(plain_args, plain_kwargs, defaults)
+        result = placed(row.call(plain_args, plain_kwargs, defaults), site, bool(inputs and inputs[0].name))
         if isinstance(result, Unknown) and row.kind == "query" and inputs and not inputs[0].name:
             result.name = site.text  # what --set takes
         if _open_positions(kwargs, site) and row.name.rpartition(".")[2] not in CONVERSIONS:

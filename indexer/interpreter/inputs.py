@@ -20,6 +20,7 @@ from cgx.indexer.interpreter.values import (
     Value,
 )
 from cgx.indexer.ops.dims import Dim
+from cgx.model.anchors import Anchor
 
 if TYPE_CHECKING:
     from cgx.indexer.interpreter.interp import Interp
@@ -82,10 +83,11 @@ def make_inputs(interp: Interp, model: ModuleInstance, specs: Sequence[str]) -> 
         for name in given:
             if name not in known and not (spec.vararg and name == spec.vararg.arg):
                 raise UserError(f"--input {name}: forward has no parameter of that name (it has {', '.join(names) or 'none'})")
+    here = Anchor(func.path, func.symbol, func.node.lineno)
     kwargs: dict[str, Value] = {}
     for name in needed:
         if name not in given:
-            kwargs[name] = Unknown(name, "parameter", None, settle=("--input", name))
+            kwargs[name] = Unknown(name, "parameter", here, settle=("--input", name))
     kwargs.update(given)
     args: list[Value] = []
     for name, first in zip(names, list(kwargs)):  # the others by name: they are listed as they were given

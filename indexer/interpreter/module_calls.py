@@ -10,6 +10,7 @@ from typing import Any
 from cgx.indexer.interpreter import nn_module
 from cgx.indexer.interpreter.externals import floating
 from cgx.indexer.interpreter.memo import layer_value
+from cgx.indexer.interpreter.placing import placed
 from cgx.indexer.interpreter.scopes import Frame, Scope, Site
 from cgx.indexer.interpreter.signals import Raised
 from cgx.indexer.interpreter.sources import Code
@@ -239,7 +240,7 @@ class ModuleCalls:
             tables[name] = self.getattr(owner, name, site)
         plain = [self.export(arg) for arg in args]
         options = {key: self.export(value) for key, value in kwargs.items()}
-        result = row.call(attrs, tables, plain, options, method)
+        result = placed(row.call(attrs, tables, plain, options, method), site, False)
         self._autocast(row, [*plain, *options.values()], result)
         steps = row.steps(attrs, tables, plain, options, method)
         for step in steps or ():

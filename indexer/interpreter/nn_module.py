@@ -7,6 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from cgx.indexer.interpreter.attributes import find_in_mro
+from cgx.indexer.interpreter.placing import placed
 from cgx.indexer.interpreter.scopes import Site
 from cgx.indexer.interpreter.values import (
     MISSING,
@@ -696,7 +697,7 @@ def _layer_init(row: Any) -> Handler:
             return None
         plain = {name: interp.export(value) for name, value in bound.items()}
         for name, value in row.attributes(plain).items():
-            interp.trail.set_item(owner.attrs, name, interp.wrap(value))
+            interp.trail.set_item(owner.attrs, name, interp.wrap(placed(value, site, True)))
         dtype = bound.get("dtype")
         shapes = row.parameters(plain)
         if not owner.cls.native:

@@ -10,6 +10,8 @@ from cgx.indexer.interpreter.trace import BranchNode, CallNode, Event, JobNode, 
 from cgx.indexer.interpreter.values import LoopContext, Unknown, Value
 from cgx.model.anchors import Anchor
 
+LEFT_OPEN = "environment"  # without a place in the code: what the launch line leaves to the machine
+
 
 class Recorder:
     """The part of the interpreter that writes the trace."""
@@ -106,6 +108,8 @@ class Recorder:
         ``tested``: it was the condition of a branch, so that what lies in the branch says whether it matters.
         """
         for unknown in _unknowns(value):
+            if unknown.anchor is None and unknown.reason != LEFT_OPEN:
+                unknown.anchor = shown_at(self, self.stack[-1].anchor)  # where it decided something, if not where it begins
             if unknown.reason == "loop-carried" or _key(unknown) in self.seen_unknowns:
                 continue
             self.seen_unknowns.add(_key(unknown))

@@ -68,6 +68,10 @@ def test_a_sound_record_passes(toy, tmp_path, capsys):
 WRONG = {
     "schema": (lambda r, m: r.update(schema="other/1"), "none that this version knows"),
     "field": (lambda r, m: m[0].pop("multiplicity"), "multiplicity"),
+    "place": (
+        lambda r, m: r.update(unresolved=[{"name": "item", "field": "value", "code_anchor": None, "reason": "data"}]),
+        "item has no place in the code",
+    ),
     "twice": (lambda r, m: m[2].update(id="e2"), "not unique"),
     "parent": (lambda r, m: m[2].update(parent="e9"), "no entry has the id e9"),
     "before": (lambda r, m: m.reverse(), "stands before its parent"),

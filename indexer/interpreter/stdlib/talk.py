@@ -42,7 +42,7 @@ def _logger(interp: Any, site: Any, args: Args, kwargs: Kwargs) -> Value:
     name = args[0] if args and isinstance(args[0], str) else "root"
     return Opaque(
         LOGGER,
-        {"name": name, "level": 20, "handlers": Unknown(f"{site.text}.handlers", "environment"), "propagate": True},
+        {"name": name, "level": 20, "handlers": interp.unknown(f"{site.text}.handlers", "environment", site), "propagate": True},
         site.anchor,
     )
 

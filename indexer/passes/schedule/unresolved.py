@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from cgx.indexer.interpreter.recorder import LEFT_OPEN
 from cgx.indexer.interpreter.trace import LoopNode
 from cgx.indexer.interpreter.values import Unknown
 from cgx.indexer.passes.schedule.counts import loop_count
@@ -53,10 +54,11 @@ def add(rows: list[dict[str, Any]], seen: set[tuple[str, str]], one: dict[str, A
 
 def row(name: str, field: str, anchor: Anchor | None, reason: str, settle: tuple[str, str] | None) -> dict[str, Any]:
     option, what = settle or ("--set", name)
+    place = {"code_anchor": str(anchor)} if anchor is not None else {"code_anchor": None, **({"from": "launch"} if reason == LEFT_OPEN else {})}
     return {
         "name": name,
         "field": field,
-        "code_anchor": str(anchor) if anchor is not None else None,
+        **place,
         "reason": reason,
         "settle_with": {"option": option, "name": what},
     }

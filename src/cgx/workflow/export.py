@@ -150,7 +150,7 @@ def _report(result: Result, request: Request) -> None:
     for item in result.unresolved[:10]:
         settle = item.get("settle_with") or {}
         hint = f"; {settle['option']} {settle['name']}=..." if settle else ""
-        print(f"unresolved: {item['name']} ({item['reason']}{hint}) at {item.get('code_anchor')}", file=sys.stderr)
+        print(f"unresolved: {item['name']} ({item['reason']}{hint}) at {item.get('code_anchor') or 'the launch line'}", file=sys.stderr)
     if len(result.unresolved) > 10:
         print(f"... and {len(result.unresolved) - 10} more unresolved items in the records", file=sys.stderr)
 
