@@ -17,8 +17,10 @@ def grad_scaler(signature: str) -> Any:
     def construct(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
         bound = bind(signature, args, kwargs)
         enabled = flag(bound.get("enabled"), True)
-        interp.event("compute", site, author=AUTHOR, key="grad_scaler", value="enabled" if enabled else "disabled",
-                     enabled=enabled)  # fmt: skip
+        if enabled is None:
+            interp.note_unknown(bound["enabled"])
+        else:
+            interp.event("compute", site, author=AUTHOR, key="grad_scaler", value="enabled" if enabled else "disabled", enabled=enabled)
         return Opaque(SCALER, {"enabled": bound.get("enabled", True)}, site.anchor)
 
     return construct
@@ -53,14 +55,17 @@ def update(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) 
 
 def get_scale(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
     """A host float that reads the device scalar; a plain 1.0 where disabled."""
-    if flag(args[0].attrs.get("enabled"), True) is False:
+    enabled = flag(args[0].attrs.get("enabled"), True)
+    if enabled is False:
         return 1.0
-    interp.event("sync", site, author=AUTHOR, sync="item", what=site.text)
+    if enabled:
+        interp.event("sync", site, author=AUTHOR, sync="item", what=site.text)
     return interp.unknown(site.text, "data", site, hint="float")
 
 
 def is_enabled(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
-    return flag(args[0].attrs.get("enabled"), True)
+    enabled = flag(args[0].attrs.get("enabled"), True)
+    return enabled if enabled is not None else args[0].attrs["enabled"]
 
 
 def state_dict(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:

@@ -258,7 +258,7 @@ def hops(loader: Opaque) -> list[dict[str, Any]]:
     if apart is not False:
         rows.append({"hop": "worker queue", "by": LOADER, "anchor": loader.anchor, **runs})
         factor = attrs.get("prefetch_factor") or 2
-        rows.append({"hop": "prefetch", "by": f"DataLoader prefetch_factor={factor}", "anchor": loader.anchor, **runs})
+        rows.append({"hop": "prefetch", "by": f"DataLoader prefetch_factor{f'={factor}' if isinstance(factor, int) else ''}", "anchor": loader.anchor, **runs})
     if flag(attrs.get("pin_memory")):
         threaded = apart is not False
         rows.append({"hop": "pin", "by": "DataLoader pin_memory thread" if threaded else "DataLoader pin_memory", "anchor": loader.anchor,

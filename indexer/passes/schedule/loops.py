@@ -27,7 +27,7 @@ def worth_it(run: Run, spot: Spot) -> bool:
     if run.step.unit(spot.node) is not None:
         return True
     once = isinstance(spot.node, LoopNode) and loop_count(spot.node) == 1 and spot.node.over in ("list", "container") and spot.node.target != MICROBATCH
-    return id(spot.node) in run.busy and not once
+    return id(spot.node) in run.busy and not once and not run.phases.regions.constructs(spot)
 
 
 def row(run: Run, spot: Spot, loop: LoopNode) -> dict[str, Any]:

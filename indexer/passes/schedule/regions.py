@@ -33,7 +33,7 @@ class Regions:
         saves = [spot for spot in events(found, "checkpoint") if spot.node.data.get("action") == "save"]  # type: ignore[attr-defined]
         saves = [spot for spot in saves if not self.prepares(found, spot)]
         self.saves = {id(spot.node) for spot in saves}
-        roots = self.roots(evals, [*training, *saves])
+        roots = self.roots(evals, [*training, *saves, *self.set_up(found)])
         acting = [spot for spot in events(found, "data") if spot.node.data.get("simulated") and not spot.in_worker]  # type: ignore[attr-defined]
         self.rollout = [root for root in roots if acting and not named_evaluation(root)] if step.kind == "training" else []
         self.evaluation = [root for root in roots if not any(root is one for one in self.rollout)]
@@ -41,6 +41,11 @@ class Regions:
         models = [spot for spot in found if isinstance(spot.node, ModuleCall)]
         self.checkpoint = self.roots(saves, [*training, *models, *self.told_before(found, saves), *self.told_beside(found, saves)])
         self.training = {id(node) for spot in training for node in spot.path}
+
+    def set_up(self, found: list[Spot]) -> list[Spot]:
+        """What is made and moved before the first step: a function that also tries the model out is no evaluation for that."""
+        first = min((spot.order for spot in self.step.backwards), default=-1)
+        return [spot for spot in found if spot.order < first and isinstance(spot.node, Event) and makes(spot.node)]
 
     def prepares(self, found: list[Spot], save: Spot) -> bool:
         """A file of data of the host, written before the first step: a cache, no checkpoint."""
@@ -76,7 +81,14 @@ class Regions:
         node = spot.node
         if not isinstance(node, ModuleCall) or spot.in_worker or not is_model(node.module):
             return False
-        return (node.grad is False or node.training is False or self.tests(spot)) and not self.beside_training(spot)
+        return (node.grad is False or node.training is False or self.tests(spot)) and not self.beside_training(spot) and not self.constructs(spot)
+
+    def constructs(self, spot: Spot) -> bool:
+        """In a constructor of a training job that does not train: the model's sizes are found out by a first run."""
+        if self.step.kind != "training":
+            return False
+        trains = {id(node) for one in self.step.backwards for node in one.path}
+        return any(isinstance(node, CallNode) and node.symbol.endswith(".__init__") and id(node) not in trains for node in spot.path)
 
     def tests(self, spot: Spot) -> bool:
         """In a loop of its own, in a function that is named for it and trains nothing, though it neither says eval() nor no_grad()."""
@@ -154,6 +166,13 @@ class Regions:
         if self.root(spot, self.checkpoint) is not None:
             return "checkpoint"
         return "evaluation" if self.reports_evaluation(spot) else None
+
+
+def makes(event: Event) -> bool:
+    """A model is wrapped or goes to the device, an optimizer is made."""
+    if event.kind == "wrap" or (event.kind == "compute" and event.data.get("key") == "optimizer"):
+        return True
+    return event.kind == "copy" and event.data.get("direction") == "H2D" and event.data.get("carrier") == "module"
 
 
 def copied_to_save(spot: Spot) -> bool:
