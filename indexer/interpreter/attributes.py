@@ -340,7 +340,7 @@ def _class(interp: Interp, owner: ClassValue, name: str, site: Site) -> Value:
         getter = owner.metaclass.lookup("__getattr__")
         if getter is not MISSING:
             return interp.call(getter, [owner, name], {}, site)
-    if isinstance(outside, External):
+    if isinstance(outside, External) and not interp.lacks(outside.qname, name):
         value = interp.external_member(outside, name, owner, site)
         if value is not MISSING:
             return value
@@ -512,6 +512,8 @@ def _sequence(interp: Interp, owner: Sequence, name: str, site: Site) -> Value:
 
 
 def _dict(interp: Interp, owner: DictValue, name: str, site: Site) -> Value:
+    if name == "__class__":
+        return External("dict")
     return BoundMethod(External(f"dict.{name}"), owner)
 
 
@@ -520,10 +522,14 @@ def _list(interp: Interp, owner: ListValue, name: str, site: Site) -> Value:
         home, found, _ = find_in_mro(owner.cls, name)
         if found is not MISSING:
             return BoundMethod(found, owner, home) if isinstance(found, FunctionValue) else found
+    if name == "__class__":
+        return owner.cls or External("list")
     return BoundMethod(External(f"list.{name}"), owner)
 
 
 def _set(interp: Interp, owner: SetValue, name: str, site: Site) -> Value:
+    if name == "__class__":
+        return External("frozenset" if owner.frozen else "set")
     return BoundMethod(External(f"set.{name}"), owner)
 
 

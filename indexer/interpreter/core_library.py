@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from cgx.indexer.interpreter import generics, operators
 from cgx.indexer.interpreter.cached_functions import cached
-from cgx.indexer.interpreter.classes import make_dataclass
+from cgx.indexer.interpreter.classes import constructor_of, make_dataclass
 from cgx.indexer.interpreter.copies import deep_copy, shallow_copy
 from cgx.indexer.interpreter.dataclass_fields import fields_of
 from cgx.indexer.interpreter.enums import ENUMS, functional
@@ -298,7 +298,8 @@ def _fields(interp: Interp, site: Site, args: Args, kwargs: Kwargs) -> Value:
     found = fields_of(interp, cls)
     if found is None:
         return interp.raise_("TypeError", "must be called with a dataclass type or instance", site)
-    return tuple(found.values())
+    passed_on = constructor_of(next(one for one in cls.mro if isinstance(one, ClassValue) and "dataclass" in one.info)).passed_on
+    return tuple(value for name, value in found.items() if name not in passed_on)
 
 
 def _asdict(interp: Interp, site: Site, args: Args, kwargs: Kwargs) -> Value:

@@ -65,6 +65,7 @@ def init(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) ->
     interp.trail.set_item(interp.flags, "dist_initialized", True)
     interp.trail.set_item(interp.flags, "dist_rank", bound.get("rank"))
     interp.trail.set_item(interp.flags, "dist_world", bound.get("world_size"))
+    interp.trail.set_item(interp.flags, "dist_backend", bound.get("backend"))
     interp.event("launch", site, author="overlays.groups", what="init_process_group", backend=bound.get("backend"))
     return None
 
@@ -124,7 +125,10 @@ def get_world_size(interp: Any, site: Any, args: list[Value], kwargs: dict[str, 
 
 
 def get_backend(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
-    return "nccl"
+    """What the default group was asked for, ``cpu:gloo,cuda:nccl`` too; a group of its own may have another."""
+    group = kwargs.get("group", args[0] if args else None)
+    given = interp.flags.get("dist_backend")
+    return given.lower() if group is None and isinstance(given, str) else "nccl"
 
 
 def ranks_listed(ranks: Value) -> list[Value] | None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from cgx.indexer.interpreter.values import ByRank, DictValue, ListValue, Opaque, TensorValue, Value
+from cgx.indexer.interpreter.values import ByRank, DictValue, Instance, ListValue, Opaque, TensorValue, Value
 from cgx.indexer.overlays.arguments import bind, items_of
 from cgx.indexer.overlays.groups import GROUP, MESH, get_rank, group_purpose, purpose
 
@@ -39,7 +39,7 @@ def construct(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value
 
 def whole_mesh(sizes: list[Value] | None, bound: dict[str, Value], site: Any) -> Opaque:
     """A mesh over all ranks, in row-major order."""
-    names = items_of(bound.get("mesh_dim_names"))
+    names = [dim_name(one) for one in listed] if (listed := items_of(bound.get("mesh_dim_names"))) is not None else None
     factors: list[Factors | None] = []
     stride: int | None = 1
     for size in reversed(sizes or []):
@@ -49,6 +49,12 @@ def whole_mesh(sizes: list[Value] | None, bound: dict[str, Value], site: Any) ->
     made = make_mesh(sizes or [], names, factors, site)
     made.attrs["device_type"] = bound.get("device_type")
     return made
+
+
+def dim_name(value: Value) -> Value:
+    """A dim's name: a member of a StrEnum is one too."""
+    text = value.attrs.get("value") if isinstance(value, Instance) and value.cls.derives("str") else value
+    return text if isinstance(text, str) else value
 
 
 def make_mesh(sizes: list[Value], names: list[Value] | None, factors: list[Factors | None], site: Any, root: Opaque | None = None) -> Opaque:
@@ -67,7 +73,7 @@ def make_mesh(sizes: list[Value], names: list[Value] | None, factors: list[Facto
 
 def place_of(mesh: Opaque, dim: Value) -> int | None:
     """Index of a dim that is given by name, by number, or not at all where there is one."""
-    names, count = mesh.attrs.get("mesh_dim_names") or (), mesh.attrs.get("ndim") or 0
+    names, count, dim = mesh.attrs.get("mesh_dim_names") or (), mesh.attrs.get("ndim") or 0, dim_name(dim)
     if dim is None:
         return 0 if count == 1 else None
     if isinstance(dim, str):
@@ -78,7 +84,7 @@ def place_of(mesh: Opaque, dim: Value) -> int | None:
 def item(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
     """``mesh["dp"]`` or ``mesh["dp", "cp"]``; dims that were flattened before have their name too."""
     whole, key = args[0], args[1]
-    keys = key if isinstance(key, tuple) else (key,)
+    keys = tuple(map(dim_name, key if isinstance(key, tuple) else (key,)))
     if not all(isinstance(one, str) for one in keys):
         return interp.unknown(site.text, "unmodelled", site)
     flattened = whole.attrs.get("cgx.root", whole).attrs.get("cgx.flattened")
@@ -129,7 +135,7 @@ def coordinates(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Val
 
 def group_of(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
     """``mesh.get_group(dim)``."""
-    dim = kwargs.get("mesh_dim", args[1] if len(args) > 1 else None)
+    dim = dim_name(kwargs.get("mesh_dim", args[1] if len(args) > 1 else None))
     known = purpose(dim) if isinstance(dim, str) else group_purpose(args[0])
     place = place_of(args[0], dim)
     names = args[0].attrs.get("mesh_dim_names") or ()
@@ -145,7 +151,7 @@ def all_groups(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Valu
 
 def flatten(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
     """``mesh._flatten(name)``: one dim; its name is known to the whole mesh from now on."""
-    name = kwargs.get("mesh_dim_name", args[1] if len(args) > 1 else None)
+    name = dim_name(kwargs.get("mesh_dim_name", args[1] if len(args) > 1 else None))
     whole = args[0]
     label = name if isinstance(name, str) else "_".join(whole.attrs.get("mesh_dim_names") or ())
     held = whole.attrs.get("cgx.factors") or (None,)

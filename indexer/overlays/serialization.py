@@ -150,3 +150,4 @@ ENTRIES: dict[str, Any] = {
     "torch.distributed.checkpoint.state_dict_loader.load": dcp_load,
 }
 BASES: dict[str, tuple[str, ...]] = {}
+MEMBERS: dict[str, frozenset[str]] = {"torch.distributed.checkpoint.stateful.Stateful": frozenset({"state_dict", "load_state_dict"})}  # a protocol

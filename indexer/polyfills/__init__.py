@@ -27,10 +27,11 @@ PIPELINE = "deepspeed_pipe.py.txt"
 FAIRSCALE = "fairscale_layers.py.txt"
 XFUSER = "xfuser_parallel.py.txt"
 FLASHY = "flashy_solver.py.txt"
+REGISTRABLE = "dataclass_extensions.py.txt"
 
 MODULES: dict[str, str] = {COMPOSITE: "torch.nn.modules.composite", PARAMETRIZE: "torch.nn.utils.parametrize", COLLECTIONS: "collections.abc",
                            PIPELINE: "deepspeed.pipe", DIFFUSERS: "diffusers.mixins", FAIRSCALE: "fairscale.nn.model_parallel", XFUSER: "xfuser.core.distributed",
-                           FLASHY: "flashy"}  # fmt: skip
+                           FLASHY: "flashy", REGISTRABLE: "dataclass_extensions.registrable"}  # fmt: skip
 
 ROWS: tuple[tuple[str, str, str, str], ...] = (  # public name, module that defines it, file, symbol
     ("torch.nn.MultiheadAttention", "torch.nn.modules.activation", COMPOSITE, "MultiheadAttention"),
@@ -78,6 +79,7 @@ ROWS: tuple[tuple[str, str, str, str], ...] = (  # public name, module that defi
     ("yunchang.globals.PROCESS_GROUP", "", XFUSER, "PROCESS_GROUP"),
     ("yunchang.kernels.AttnType", "", XFUSER, "AttnType"),
     ("yunchang.comm.SeqAllToAll4D", "yunchang.comm.all_to_all", XFUSER, "SeqAllToAll4D"),
+    ("dataclass_extensions.Registrable", "dataclass_extensions.registrable", REGISTRABLE, "Registrable"),
     ("flashy.BaseSolver", "flashy.solver", FLASHY, "BaseSolver"),
     ("flashy.Formatter", "flashy.formatter", FLASHY, "Formatter"),
     ("flashy.averager", "flashy.utils", FLASHY, "averager"),

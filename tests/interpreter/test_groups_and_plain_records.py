@@ -102,3 +102,90 @@ def test_dacite_makes_records_of_plain_data(tmp_path: Path) -> None:
     weight = trace.model_roots[0].parameters["weight"]
     assert (weight.shape, weight.dtype) == ((11, 5), "bfloat16")
     assert not trace.unknowns
+
+
+REGISTERED = """
+import dataclasses, enum, sys, torch
+import torch.nn as nn
+from dataclasses import dataclass, field
+from typing import Dict, List, Optional
+from dataclass_extensions import Registrable, decode
+from torch.distributed.checkpoint.stateful import Stateful
+class Name(str, enum.Enum):
+    WIDE = 'wide'
+@dataclass
+class Hook(Stateful):
+    every: int = 1
+@dataclass
+class Layer(Registrable):
+    width: int = 3
+@Layer.register('deep')
+@dataclass
+class Deep(Layer):
+    depth: int = 1
+    name: Optional[str] = None
+@dataclass
+class Settings:
+    layer: Layer
+    mode: Name
+    rate: float = 1e-3
+    hooks: Dict[str, Hook] = field(default_factory=dict)
+    rows: Optional[List[int]] = None
+    def plain(self):
+        def to(d):
+            if dataclasses.is_dataclass(d):
+                return {f.name: to(getattr(d, f.name)) for f in dataclasses.fields(d)}
+            if isinstance(d, dict):
+                return {k: to(v) for k, v in d.items()}
+            if isinstance(d, (list, tuple)):
+                return d.__class__((to(x) for x in d))
+            return d
+        return to(self)
+first = Settings(layer=Deep(depth=2, name=Name.WIDE), mode=Name.WIDE, hooks={'a': Hook(every=5)}, rows=[4, 5])
+data = first.plain()
+assert 'type' not in data['layer'] and getattr(Hook, 'IGNORED', None) is None
+data['layer']['type'] = 'deep'
+data['rate'] = '6e-3'
+settings = decode(Settings, data)
+assert isinstance(settings.layer, Deep) and settings.layer.get_registered_name() == 'deep' and settings.mode is Name.WIDE
+assert settings.hooks['a'].every == 5 and settings.rate == 0.006
+model = nn.Linear(settings.rows[1], settings.layer.width + settings.layer.depth).cuda()
+for step in range(9):
+    model(torch.zeros(2, 5, device='cuda')).sum().backward()
+"""
+
+
+def test_dataclass_extensions_makes_registered_records(tmp_path: Path) -> None:
+    trace = job(tmp_path, {"main.py": REGISTERED})
+    assert trace.model_roots[0].parameters["weight"].shape == (5, 5)
+    assert not trace.unknowns
+
+
+NAMED_MESH = NET + """
+import enum
+import torch.distributed as dist
+from torch.distributed.device_mesh import init_device_mesh
+from torch.nn.parallel import DistributedDataParallel
+class Dim(str, enum.Enum):
+    dp = 'dp'
+    tp = 'tp'
+dist.init_process_group('cpu:gloo,cuda:nccl')
+assert 'gloo' in dist.get_backend()
+mesh = init_device_mesh('cuda', (4, 2), mesh_dim_names=(Dim.dp, Dim.tp))
+part = mesh[tuple(name for name in mesh.mesh_dim_names if name.startswith('dp'))]
+assert len(part.shape) == 1 and part.size() == 4 and mesh[Dim.tp].size() == 2
+model = Net().cuda()
+optimizer = torch.optim.SGD(model.parameters(), 0.1)
+for step in range(9):
+    loss = model(torch.randn(8, 4).cuda()).sum()
+    loss.backward()
+    dist.all_reduce(loss, group=mesh.get_group(Dim.tp))
+    optimizer.step()
+"""
+
+
+def test_dims_of_a_mesh_may_be_members_of_a_string_enum(tmp_path: Path) -> None:
+    trace = job(tmp_path, {"main.py": NAMED_MESH}, "torchrun --nproc-per-node 8 main.py")
+    assert not trace.unknowns
+    [row] = record(trace)["device_device"]
+    assert row["parallelism"] == "tensor"

@@ -136,7 +136,7 @@ def test_phases_of_epochs() -> None:
     assert found["evaluation"] == ("periodic", {"count": 1, "unit": "epoch"}, 52)
     assert found["data"][0] == "repeated" and found["data"][2] == 21
     assert found["logging"] == ("periodic", {"count": 10, "unit": "step", "guard": "i % 10 == 0"}, 28)
-    assert found["checkpoint"] == ("periodic", {"count": 1, "unit": "epoch"}, 41)
+    assert found["checkpoint"] == ("periodic", {"count": 1, "unit": "epoch"}, 54)
 
 
 def test_equal_syncs_of_one_line_are_added() -> None:

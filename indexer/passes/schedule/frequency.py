@@ -131,8 +131,8 @@ def frequency_of(spot: Spot, step: Step) -> dict[str, Any]:
 
 def at_the_boundary(branch: BranchNode, step: Step) -> bool:
     """The branch in which the optimizer steps, or another that holds in the same micro-steps."""
-    if step.accumulate_branch is None:
-        return False
+    if step.accumulate_branch is None:  # a period of one is no condition
+        return is_period(branch) and as_count(branch.period[1]) == 1 and any(spot.holds(branch) for spot in step.optimizers)  # type: ignore[index]
     return branch is step.accumulate_branch or (branch.ranks is None and branch.period is not None and branch.period == step.accumulate_branch.period)
 
 

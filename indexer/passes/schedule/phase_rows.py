@@ -5,18 +5,17 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from cgx.indexer.interpreter.trace import BranchNode, CallNode, Event, LoopNode, ModuleCall, Node
-from cgx.indexer.interpreter.values import ModuleInstance
+from cgx.indexer.interpreter.trace import BranchNode, Event, LoopNode, ModuleCall, Node
 from cgx.indexer.passes.schedule.counts import as_count
 from cgx.indexer.passes.schedule.data_path import loop_after
 from cgx.indexer.passes.schedule.device_batches import add_taken
 from cgx.indexer.passes.schedule.frequency import frequency_of, repeat_in_step, steady
 from cgx.indexer.passes.schedule.phase_of import OPTIMIZER_KEYS
+from cgx.indexer.passes.schedule.phase_places import anchor_of, setup_anchor
 from cgx.indexer.passes.schedule.situation import Run, last_words
 from cgx.indexer.passes.schedule.step import is_model, replays
 from cgx.indexer.passes.schedule.stepped import HostCall
 from cgx.indexer.passes.schedule.tree import Spot
-from cgx.model.anchors import Anchor
 
 SHARED = ("prefill", "decode")
 WINDOW = re.compile(r"\[[^\]]*\b[A-Za-z_]\w*\s*:\s*[A-Za-z_]\w*\s*\]")  # tokens[:, start:end]
@@ -37,7 +36,7 @@ def phase_rows(run: Run, hosted: list[HostCall]) -> list[dict[str, Any]]:
         for part in split(run, name, found):
             row = make_row(run, name, part)
             if row is not None:
-                rows.append((order_of(name, leaders(run, name, part)), row))
+                rows.append((order_of(run, name, part), row))
     add_taken(run, rows)
     add_first_round(run, rows)
     add_startup(run, rows)
@@ -89,17 +88,21 @@ def group_of(run: Run, name: str, spot: Spot) -> tuple[Any, ...]:
     branch = None
     if name == "evaluation" and run.step.loop is not None and spot.holds(run.step.loop):
         branch = next((one for one in spot.below(run.step.loop) if isinstance(one, BranchNode)), None)
-    return (frequency.get("per"), frequency.get("every"), str(branch.anchor) if branch is not None else "")
+    every = None if name == "logging" and frequency.get("every") == 1 else frequency.get("every")
+    return (frequency.get("per"), every, str(branch.anchor) if branch is not None else "")
 
 
 def telling(run: Run, groups: dict[Any, list[Spot]], loose: list[Spot]) -> dict[Any, list[Spot]]:
     """Groups at whose rate something is read from the device: a line that is only shown makes no phase beside them."""
-    rates = set()
-    for spot in loose:
-        if isinstance(spot.node, Event) and spot.node.data.get("reads"):
-            rates.add(group_of(run, "logging", spot))
-    each_step = bool(rates & {("step", None, ""), ("step", 1, "")})  # what is shown every so many steps was read in each of them
-    return {key: part for key, part in groups.items() if key in rates or (each_step and key[0] == "step")}
+    reads = [spot for spot in loose if is_read(spot)]
+    rates = {group_of(run, "logging", spot) for spot in reads}
+    # what is shown every so many steps was read in each of them before
+    each_step = min((spot.order for spot in reads if group_of(run, "logging", spot) == ("step", None, "")), default=None)
+    return {
+        key: part
+        for key, part in groups.items()
+        if key in rates or (each_step is not None and key[0] == "step" and part[-1].order > each_step)
+    }
 
 
 def counts(spot: Spot) -> bool:
@@ -116,10 +119,11 @@ def counts(spot: Spot) -> bool:
     return isinstance(node, Event) and node.kind not in ("stream", "wait", "overlap", "wrap")
 
 
-def order_of(name: str, found: list[Spot]) -> int:
+def order_of(run: Run, name: str, found: list[Spot]) -> int:
     if name == "startup":
         return -1
-    return found[0].order + (10**9 if name == "teardown" else 0)
+    lead = leaders(run, name, found)
+    return (told(run, lead, found) if name == "logging" else lead[0]).order + (10**9 if name == "teardown" else 0)
 
 
 def leaders(run: Run, name: str, found: list[Spot]) -> list[Spot]:
@@ -161,8 +165,8 @@ def make_row(run: Run, name: str, found: list[Spot]) -> dict[str, Any] | None:
     spot = least_repeated(run, lead) if name == "backward" else in_the_step(run, lead) if name == "data" else lead[0]
     if name == "checkpoint":  # one that is saved every so often, before one that is saved when the job ends
         spot = next((one for one in lead if kind_of(run, name, frequency_of(one, run.step)) == "periodic"), spot)
-    if name == "logging" and frequency_of(spot, run.step).get("per") == "epoch":
-        spot = first_read(run, found) or spot
+    if name == "logging":
+        spot = told(run, lead, found)
     if name == "checkpoint":
         spot = least_guarded(run, lead)
     frequency = frequency_of(spot, run.step)
@@ -191,10 +195,18 @@ def with_backward(run: Run, lead: list[Spot]) -> list[Spot]:
     return [spot for spot in lead if all(spot.holds(branch) for branch in branches)] or lead
 
 
-def first_read(run: Run, found: list[Spot]) -> Spot | None:
-    """Where an epoch's report begins to read the device: lines that are only shown may stand before it."""
-    reads = (spot for spot in found if isinstance(spot.node, Event) and spot.node.data.get("reads"))
-    return next((spot for spot in reads if frequency_of(spot, run.step).get("per") == "epoch"), None)
+def told(run: Run, lead: list[Spot], found: list[Spot]) -> Spot:
+    """Where a report of an epoch begins to read the device, and where one of the step shows what was read: other lines may stand before."""
+    rate = frequency_of(lead[0], run.step).get("per")
+    reads = [spot for spot in found if is_read(spot) and frequency_of(spot, run.step).get("per") == rate]
+    if rate == "epoch" or not reads:
+        return reads[0] if reads else lead[0]
+    return next((spot for spot in lead if spot.order > reads[0].order), lead[0])
+
+
+def is_read(spot: Spot) -> bool:
+    """A value comes from the device."""
+    return isinstance(spot.node, Event) and bool(spot.node.data.get("reads"))
 
 
 def worth_a_phase(name: str, found: list[Spot]) -> bool:
@@ -290,103 +302,6 @@ def runs_on(name: str, found: list[Spot], run: Run) -> str:
     return "host and device" if name == "startup" else "host"
 
 
-def anchor_of(run: Run, name: str, spot: Spot) -> Anchor:
-    """Where a reader looks for the phase."""
-    node = spot.node
-    if name in ("forward", "prefill", "decode", "sample") and isinstance(node, ModuleCall):
-        return run.forward_site(spot)
-    if name == "evaluation":
-        root = run.regions.root(spot, run.regions.evaluation)
-        hook = periodic_hook(run, spot)
-        if hook is not None and hook[1] is not None:
-            return hook[1]
-        return call_in_frame(run, spot, root) if root is not None else spot.anchor
-    if name == "checkpoint":
-        return spot.anchor
-    if name == "data":
-        root = run.regions.root(spot, run.regions.rollout)
-        return root.anchor if isinstance(root, LoopNode) else data_anchor(run, spot)
-    if name in ("optimizer", "backward"):
-        return climbed(spot)
-    if name == "logging":
-        hook = periodic_hook(run, spot)
-        return hook[0] if hook is not None else period_in_frame(run, spot) or call_in_frame(run, spot, None)
-    if name in ("teardown", "respond"):
-        return call_in_frame(run, spot, None)
-    return spot.anchor
-
-
-def call_in_frame(run: Run, spot: Spot, root: Node | None) -> Anchor:
-    """The call in the step's own frame that leads here (before the step: in the frame of its loop), else the place itself."""
-    if isinstance(root, CallNode):
-        return root.anchor
-    entry = run.step.entry_node if run.step.entry_node is not None else run.step.loop
-    if entry is not None and spot.holds(entry):
-        for node in spot.below(entry):
-            if isinstance(node, CallNode):
-                return node.anchor
-        return (spot.node.called_from if isinstance(spot.node, ModuleCall) else None) or spot.anchor
-    symbols = frame_symbols(run)
-    shared = [site for site in [*spot.call_sites(), spot.anchor] if site.symbol in symbols]
-    return shared[-1] if shared else spot.anchor
-
-
-def periodic_hook(run: Run, spot: Spot) -> tuple[Anchor, Anchor | None] | None:
-    """The condition by which one of the job's callbacks acts in some steps, and what it then calls.
-
-    Callbacks are called in a loop over them: their own code says what is done, the line that calls them all does not.
-    """
-    entry = run.step.entry_node if run.step.entry_node is not None else run.step.loop
-    called = looped = False
-    path = [*spot.below(entry), spot.node] if entry is not None else []
-    for place, node in enumerate(path):
-        called |= isinstance(node, CallNode)
-        looped |= called and isinstance(node, LoopNode) and run.step.unit(node) is None
-        if looped and isinstance(node, BranchNode) and node.period is not None:
-            if run.tree is not None and not run.tree.exists(node.anchor.path):
-                return None
-            acts = (one for one in path[place + 1 :] if isinstance(one, CallNode | LoopNode | ModuleCall))
-            first = next(acts, None)
-            return node.anchor, None if first is None else (first.called_from if isinstance(first, ModuleCall) else None) or first.anchor
-    return None
-
-
-def period_in_frame(run: Run, spot: Spot) -> Anchor | None:
-    """The condition in the step's own frame that says when it is logged."""
-    entry = run.step.entry_node if run.step.entry_node is not None else run.step.loop
-    for node in spot.below(entry) if entry is not None else ():
-        if isinstance(node, CallNode):
-            return None
-        if isinstance(node, BranchNode) and node.period is not None:
-            return node.anchor
-    return None
-
-
-def data_anchor(run: Run, spot: Spot) -> Anchor:
-    """The head of the loop over a loader, the call that fetches a batch, else the hop itself."""
-    node = spot.node
-    if isinstance(node, Event) and node.kind == "fetch":
-        loop = loop_after(spot)
-        return loop.anchor if loop is not None else call_in_frame(run, spot, None)
-    return call_in_frame(run, spot, None)
-
-
-def climbed(spot: Spot) -> Anchor:
-    """Out of methods that only pass the call on: ``Container.step`` round ``optimizer.step()``."""
-    anchor = spot.anchor
-    name = spot.node.text.partition("(")[0].rpartition(".")[2]
-    if not any(verb in name for verb in ("step", "backward")):
-        return anchor  # a trainer's own call: its name says nothing of what is passed on
-    for node in reversed(spot.path):
-        if isinstance(node, CallNode):
-            if node.symbol.rpartition(".")[2] != name:
-                break
-            anchor = node.anchor
-        elif not isinstance(node, LoopNode | BranchNode):
-            break
-    return anchor
-
-
 def add_startup(run: Run, rows: list[tuple[int, dict[str, Any]]]) -> None:
     """Startup stands where the model is built, even if nothing there copies or waits."""
     anchor = setup_anchor(run)
@@ -408,52 +323,3 @@ def add_hosted(run: Run, rows: list[tuple[int, dict[str, Any]]], hosted: list[Ho
         if call.phase not in present:
             place = first - 1 if call.phase == "schedule" else 10**8
             rows.append((place, {"name": call.phase, "kind": "repeated", "repeat": 1, "runs_on": "host", "ranks": "all", "code_anchor": str(call.anchor)}))
-
-
-def setup_anchor(run: Run) -> Anchor | None:
-    """The call that builds the first model of the step: seen from the frame that holds the step's loop."""
-    first = next((spot.node.module for spot in run.step.forwards if isinstance(spot.node, ModuleCall)), None)
-    if first is None or first.constructed_at is None:
-        return first_setup(run)
-    chain = [site for site in construction_sites(run, first) if run.tree is None or run.tree.exists(site.path)]
-    for site in chain:
-        if site.symbol.endswith(".__init__"):
-            return site
-    symbols = frame_symbols(run)
-    shared = [site for site in chain if site.symbol in symbols]
-    if shared:
-        return shared[-1]
-    return first_setup(run) or (chain[0] if chain else None)
-
-
-def first_setup(run: Run) -> Anchor | None:
-    """Where processes are joined or the model is moved, if its construction leaves no trace."""
-    for kind in ("launch", "copy"):
-        for spot in run.events(kind):
-            if run.phases.of(spot) == "startup" and spot.node.data.get("what") != "spawn":  # type: ignore[attr-defined]
-                return call_in_frame(run, spot, None)
-    return None
-
-
-def construction_sites(run: Run, module: ModuleInstance) -> list[Anchor]:
-    """Call sites that lead to the module's constructor, outermost first: from the trace where it did something there."""
-    for spot in run.spots:
-        sites = spot.call_sites()
-        if module.constructed_at in sites:
-            return sites[: sites.index(module.constructed_at) + 1]
-    assert module.constructed_at is not None
-    return [*reversed(module.via), module.constructed_at]
-
-
-def frame_symbols(run: Run) -> set[str]:
-    """Symbols of the frames that lead to the step's loop."""
-    loop = run.step.loop
-    if loop is None:
-        return set()
-    spot = next((one for one in run.spots if one.node is loop), None)
-    symbols = {loop.anchor.symbol}
-    if spot is not None:
-        symbols |= {site.symbol for site in spot.call_sites()}
-    return symbols
-
-

@@ -1,0 +1,83 @@
+"""Where the phases of a trainer's step stand: the report, the step of an optimizer in wrappers, a checkpoint far below."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from interpreted import NET, job, record
+
+TRAINER = NET + """
+import logging
+logger = logging.getLogger()
+class Wrapped:
+    def __init__(self, inner):
+        self.inner = inner
+    @torch.no_grad()
+    def step(self):
+        return self.inner.step()
+class Files:
+    def save(self, step):
+        self.write(step)
+    def write(self, step):
+        torch.save(model.state_dict(), f'{step}.pt')
+model = Net().cuda()
+optimizer = Wrapped(Wrapped(torch.optim.SGD(model.parameters(), 0.1)))
+files = Files()
+every = %d
+def collect(step):
+    if step %% 50 == 0:
+        logger.info(f'collected at {step}')
+for step in range(400):
+    logger.info(f'step {step}')
+    collect(step)
+    loss = model(torch.randn(8, 4).cuda()).sum()
+    loss.backward()
+    if (step + 1) %% every == 0:
+        optimizer.step()
+        shown = loss.item()
+        logger.info(f'loss {shown}')
+        if step %% 10 == 0:
+            logger.info(f'again {shown}')
+    if step %% 100 == 0:
+        files.save(step)
+"""
+
+
+@pytest.mark.parametrize("every", [1, 4])
+def test_phases_stand_where_the_step_s_own_frame_says(tmp_path: Path, every: int) -> None:
+    text = TRAINER % every
+    found = record(job(tmp_path, {"main.py": text}))
+    lines = [line.strip() for line in text.splitlines()]
+
+    def at(row: dict[str, Any]) -> str:
+        return lines[int(row["code_anchor"].rpartition(":")[2]) - 1]
+
+    phases: dict[str, list[dict[str, Any]]] = {}
+    for row in found["phases"]:
+        phases.setdefault(row["name"], []).append(row)
+    assert [at(row) for row in phases["optimizer"]] == ["optimizer.step()"]
+    assert [at(row) for row in phases["checkpoint"]] == ["files.save(step)"]
+    assert [(row["kind"], at(row)) for row in phases["logging"]] == [
+        ("repeated", "logger.info(f'loss {shown}')"),
+        ("periodic", "if step % 10 == 0:"),
+    ]
+    names = [row["name"] for row in found["phases"]]
+    assert names.index("logging") > names.index("optimizer")
+
+
+def test_reports_of_each_step_are_one_phase(tmp_path: Path) -> None:
+    found = record(job(tmp_path, {"main.py": NET + """
+model = Net().cuda()
+optimizer = torch.optim.SGD(model.parameters(), 0.1)
+every = 1
+for step in range(9):
+    loss = model(torch.randn(8, 4).cuda()).sum()
+    loss.backward()
+    optimizer.step()
+    print(loss.item())
+    if step % every == 0:
+        print(loss.item())
+"""}))
+    assert [(row["kind"], row["code_anchor"]) for row in found["phases"] if row["name"] == "logging"] == [("repeated", "main.py:<module>:17")]
