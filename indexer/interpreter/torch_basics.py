@@ -175,7 +175,12 @@ def _jit_script(interp: Interp, site: Site, args: Args, kwargs: Kwargs) -> Value
 
 
 def _generator(interp: Interp, site: Site, args: Args, kwargs: Kwargs) -> Value:
-    return Opaque("torch.Generator", anchor=site.anchor)
+    given = kwargs.get("device", args[0] if args else "cpu")
+    return Opaque("torch.Generator", {"device": _device(interp, site, [given], {})}, site.anchor)
+
+
+def _default_generator(interp: Interp, site: Site, args: Args, kwargs: Kwargs) -> Value:
+    return Opaque("torch.Generator", {"device": Device("cpu")}, site.anchor)
 
 
 def _init(interp: Interp, site: Site, args: Args, kwargs: Kwargs) -> Value:
@@ -304,7 +309,7 @@ ENTRIES: dict[str, Handler] = {
     "torch.Generator": _generator,
     "torch.Generator.manual_seed": first,
     "torch.Generator.seed": first,
-    "torch.manual_seed": _generator,
+    "torch.manual_seed": _default_generator,
     "torch.seed": _gain,
     "torch.use_deterministic_algorithms": nothing,
     "torch.set_float32_matmul_precision": nothing,

@@ -226,8 +226,9 @@ def move_module(
     non_blocking: Value,
     site: Any,
     what: str = "",
+    phase: str | None = None,
 ) -> Value:
-    """Move parameters and buffers in place; one copy event for all of them."""
+    """Move parameters and buffers in place; one copy event for all of them. ``phase``: of the copy, where a life cycle knows it."""
     tensors = list(module_tensors(module))
     changed = [tensor for tensor in tensors if target is not None and tensor.device not in (target, None, "meta")]
     sides = {(tensor.device in ACCELERATORS) for tensor in changed}
@@ -240,7 +241,7 @@ def move_module(
             "copy", site, author=AUTHOR, direction=direction, what=what or receiver_text(site),
             source="pageable" if direction == "H2D" else None, non_blocking=asked, blocks_host=True,
             bytes=sum(size for size in sizes if size) if all(size is not None for size in sizes) else None,
-            carrier="module", sync_kind="other", module=module,
+            carrier="module", sync_kind="other", module=module, phase=phase,
         )  # fmt: skip
     for tensor in tensors:
         if target is not None and tensor.device not in (target, "meta"):
