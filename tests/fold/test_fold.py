@@ -176,6 +176,26 @@ def test_a_shared_module_is_called_under_its_first_name():
     assert [row["path"] for row in rows.modules] == ["", "enc", "shared"]
 
 
+def test_what_members_share_keeps_its_one_name_where_their_calls_are_marked_the_same():
+    act = module("SiLU")
+    body = listed("ModuleList", [module("Conv", conv=linear(4, 4), act=act) for _ in range(4)])
+    net = module("Net", body=body)
+    units = list(body.children.values())
+    first = call(units[0], call(units[0].children["conv"]), call(act))
+    rows = folded(net, call(net, first, *(call(unit, same_as=first) for unit in units[1:])))
+    found = [(row["path"], row["multiplicity"]) for row in rows.modules if row["type"].endswith("SiLU")]
+    assert found == [("body.0.act", 1), ("body.0.act", 3)]
+
+
+def test_a_copy_has_its_own_of_what_the_original_shares():
+    act, fresh = module("SiLU"), module("SiLU")
+    stem, head, copy = (module("Conv", conv=linear(4, 4), act=one) for one in (act, act, fresh))
+    net = module("Net", stem=stem, head=head, copy=copy)
+    first = call(head, call(head.children["conv"]), call(act))
+    rows = folded(net, call(net, call(stem, call(stem.children["conv"]), call(act)), first, call(copy, same_as=first)))
+    assert [row["path"] for row in rows.modules if row["type"].endswith("SiLU")] == ["stem.act", "stem.act", "copy.act"]
+
+
 def test_an_undecided_branch_is_kept_under_its_condition():
     net = module("Net", a=linear(4, 4), b=linear(4, 4))
     a, b = net.children.values()

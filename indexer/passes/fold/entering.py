@@ -71,6 +71,8 @@ class Entering:
         elif id(first) not in self._seen:  # the call that this one is the same as is no part of the step
             self._seen.add(id(first))
             self.add(self.children(call), call.module)
+        elif first.module is not call.module and self._tree.shares(call.module):  # it may enter what stands elsewhere
+            self.children(call)
 
     def of(self, module: ModuleInstance) -> list[Entry]:
         return self._entries.get(id(module), [])
@@ -93,7 +95,7 @@ class Entering:
             return replace(node, same_as=None, children=[self._copy(child, old, new) for child in first.children])
         if isinstance(node, ModuleCall):
             module = self._tree.counterpart(node.module, old, new)
-            return node if module is node.module else replace(node, module=module, same_as=node, children=[])
+            return replace(node, module=module, same_as=node, children=[])  # a call of its own, of a shared module too
         if isinstance(node, OpNode):
             return node
         children = [self._copy(child, old, new) for child in node.children]

@@ -46,6 +46,8 @@ class Tree:
         self._parents: dict[int, ModuleInstance] = {}
         self._modules: list[dict[Path, ModuleInstance]] = []
         self._root: dict[int, int] = {}
+        self._below: dict[int, dict[int, Path]] = {}
+        self._sharing: set[int] = set()
         for root in roots:
             self._walk(root)
 
@@ -57,6 +59,8 @@ class Tree:
         while stack:
             path, module, parent = stack.pop()
             if id(module) in self._paths:
+                if parent is not None:
+                    self._sharing.update(id(one) for one in self.lineage(parent))
                 continue
             self._paths[id(module)] = path
             self._root[id(module)] = number
@@ -99,14 +103,33 @@ class Tree:
         base = self._paths[id(owner)]
         return path[len(base) :] if path[: len(base)] == base else (f"/{number}", *path)
 
+    def shares(self, module: ModuleInstance) -> bool:
+        """Whether something below the module has its path elsewhere, or under another of its names."""
+        return id(module) in self._sharing
+
     def counterpart(self, module: ModuleInstance, old: ModuleInstance, new: ModuleInstance) -> ModuleInstance:
         """The module that stands below ``new`` where this one stands below ``old``; itself where there is none."""
         if module not in self or old not in self or new not in self:
             return module
-        below = self.relative(module, old)
-        if below and below[0].startswith("/"):
-            return module
-        return self._modules[self._root[id(new)]].get((*self._paths[id(new)], *below), module)
+        below = self._places(old).get(id(module))
+        found: ModuleInstance | None = new if below is not None else module
+        for name in below or ():
+            found = dict(members(found)).get(name) if found is not None else None
+        return found if found is not None and found in self else module
+
+    def _places(self, owner: ModuleInstance) -> dict[int, Path]:
+        """Where every module below ``owner`` stands there, those that it shares with others too, whose path is elsewhere."""
+        if id(owner) not in self._below:
+            below: dict[int, Path] = {id(owner): ()}
+            self._below[id(owner)] = below
+            stack: list[tuple[Path, ModuleInstance]] = [((), owner)]
+            while stack:
+                path, module = stack.pop()
+                for name, child in members(module):
+                    if id(child) not in below:
+                        below[id(child)] = (*path, name)
+                        stack.append(((*path, name), child))
+        return self._below[id(owner)]
 
 
 def find_roots(modules: Iterable[ModuleInstance], called: Iterable[ModuleInstance]) -> list[ModuleInstance]:
