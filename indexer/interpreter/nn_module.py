@@ -24,6 +24,7 @@ from cgx.indexer.interpreter.values import (
     Unknown,
     Value,
 )
+from cgx.indexer.overlays.arguments import device_type
 
 if TYPE_CHECKING:
     from cgx.indexer.interpreter.interp import Interp
@@ -698,14 +699,16 @@ def _layer_init(row: Any) -> Handler:
         plain = {name: interp.export(value) for name, value in bound.items()}
         for name, value in row.attributes(plain).items():
             interp.trail.set_item(owner.attrs, name, interp.wrap(placed(value, site, True)))
-        dtype = bound.get("dtype")
+        dtype, device = bound.get("dtype"), bound.get("device")
         shapes = row.parameters(plain)
         if not owner.cls.native:
             interp.trail.set_item(owner.attrs, WEIGHTS, tuple(shapes))
         for name, shape in shapes.items():
-            interp.trail.set_item(owner.parameters, name, None if shape is None else _parameter(interp, shape, dtype, name, site))
-        for name, shape in row.buffers(plain).items():
-            interp.trail.set_item(owner.buffers, name, None if shape is None else shape if isinstance(shape, TensorValue) else TensorValue(tuple(shape), "float32", "cpu", name=name))
+            interp.trail.set_item(owner.parameters, name, None if shape is None else _parameter(interp, shape, dtype, device, name, site))
+        for name, buffer in row.buffers(plain).items():
+            if buffer is not None:
+                buffer.device = _made_on(interp, device)
+            interp.trail.set_item(owner.buffers, name, buffer)
         return None
 
     return init
@@ -714,10 +717,15 @@ def _layer_init(row: Any) -> Handler:
 WEIGHTS = "__cgx_weights__"  # of a layer under a class of the source: the parameters that are the layer's own
 
 
-def _parameter(interp: Interp, shape: Any, dtype: Value, name: str, site: Site) -> TensorValue:
+def _made_on(interp: Interp, device: Value) -> str | None:
+    """Where a layer's tensors are made: the argument, else the default; None where that is not known."""
+    return device_type(device) if device is not None else interp.flags.get("default_device", "cpu")
+
+
+def _parameter(interp: Interp, shape: Any, dtype: Value, device: Value, name: str, site: Site) -> TensorValue:
     kind = dtype.name if isinstance(dtype, DType) else interp.flags.get("default_dtype", "float32")
     sizes = tuple(None if isinstance(size, Unknown) else size for size in shape) if shape is not MISSING else None
-    return TensorValue(sizes, kind, interp.flags.get("default_device", "cpu"), parameter=True, requires_grad=True, name=name, anchor=site.anchor)
+    return TensorValue(sizes, kind, _made_on(interp, device), parameter=True, requires_grad=True, name=name, anchor=site.anchor)
 
 
 def _layer_forward(row: Any, method: str) -> Handler:

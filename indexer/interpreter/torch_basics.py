@@ -192,7 +192,7 @@ def _gain(interp: Interp, site: Site, args: Args, kwargs: Kwargs) -> Value:
 
 
 def _custom_function(interp: Interp, site: Site, args: Args, kwargs: Kwargs) -> Value:
-    """``torch.library.custom_op(name)(f)`` and Triton's ``jit``: the function stays callable, as an op of its own."""
+    """``torch.library.custom_op(name)(f)``: the function stays callable, as an op of its own."""
     if args and isinstance(args[0], FunctionValue):
         return args[0]
     return Native("torch.library.custom_op", first_argument)
@@ -355,9 +355,6 @@ ENTRIES: dict[str, Handler] = {
     "torch.library.Library": lambda i, s, a, k: Opaque("torch.library.Library"),
     "torch.library.Library.define": nothing,
     "torch.library.Library.impl": nothing,
-    "triton.jit": _custom_function,
-    "triton.autotune": lambda i, s, a, k: Native("triton.autotune", first_argument),
-    "triton.heuristics": lambda i, s, a, k: Native("triton.heuristics", first_argument),
     "torch.utils._pytree.tree_map": _tree_map,
     "torch.utils._pytree.tree_flatten": _tree_flatten,
     "torch.utils._pytree.tree_leaves": _tree_leaves,
