@@ -20,6 +20,7 @@ from cgx.indexer.interpreter import (
     operators,
     torch_basics,
 )
+from cgx.indexer.interpreter.devices import is_index, listed_device, share_device, tensors_listed
 from cgx.indexer.interpreter.placing import placed
 from cgx.indexer.interpreter.scopes import Site
 from cgx.indexer.interpreter.stdlib.array_values import array_attribute
@@ -29,7 +30,6 @@ from cgx.indexer.interpreter.values import (
     MISSING,
     Alternatives,
     BoundMethod,
-    ByRank,
     ClassValue,
     Device,
     DictValue,
@@ -574,7 +574,7 @@ class Externals:
             kwargs = {**kwargs, "device": Device("cuda")}
         plain_args = [self.export(arg) for arg in args]
         plain_kwargs = {key: self.export(value) for key, value in kwargs.items() if key != "*"}
-        inputs = [value for arg in [*plain_args, *plain_kwargs.values()] for value in _tensors(arg)]
+        inputs = [value for arg in [*plain_args, *plain_kwargs.values()] for value in tensors_listed(arg)]
         numpy = bool(inputs) and all(value.library == "numpy" for value in inputs)
         if row is None:
             return self._unknown_op(qname, inputs, site)
@@ -587,29 +587,29 @@ class Externals:
         if isinstance(result, Unknown) and row.kind == "query" and inputs and not inputs[0].name:
             result.name = site.text  # what --set takes
         if _open_positions(kwargs, site) and row.name.rpartition(".")[2] not in CONVERSIONS:
-            for tensor in _tensors(result):  # sizes and axes may stand among what is spread
+            for tensor in tensors_listed(result):  # sizes and axes may stand among what is spread
                 tensor.shape = tensor.const = None
-        _share_device(inputs, result)
+        share_device(inputs, result)
         if len(inputs) == 1 and inputs[0].pinned and (row.kind == "view" or row.name == "operator.getitem") and isinstance(result, TensorValue):
             result.device, result.pinned = inputs[0].device, True  # a part of pinned memory, whatever its shape
         if not inputs and isinstance(result, TensorValue) and result.device is None and row.kind != "factory":
-            _listed_device(args, result)
+            listed_device(args, result)
         autocast = self.flags.get("autocast")
         if autocast and row.autocast in ("lower", "fp32") and any(value.device not in ("cpu", "meta") for value in inputs):
-            for tensor in _tensors(result):
+            for tensor in tensors_listed(result):
                 if tensor.dtype is not None and tensor.dtype.startswith(("float", "bfloat")):
                     tensor.dtype = autocast if row.autocast == "lower" else "float32"
         if numpy:
-            for tensor in _tensors(result):
+            for tensor in tensors_listed(result):
                 tensor.library, tensor.device = "numpy", "cpu"
         elif made:
-            for tensor in _tensors(result):
+            for tensor in tensors_listed(result):
                 tensor.library = "torch"
         if row.kind != "query" and not numpy:
-            outputs = [] if row.name == "operator.setitem" else _tensors(result)
+            outputs = [] if row.name == "operator.setitem" else tensors_listed(result)
             given = [*zip(args[1:], plain_args[1:]), *((kwargs[key], plain) for key, plain in plain_kwargs.items())]
             sure = [*plain_args[:1], *(plain for one, plain in given if not self._may_be_none(one))]
-            taken = [tensor for plain in sure for tensor in _tensors(plain) if tensor.library == "torch"]  # an array is no tensor yet
+            taken = [tensor for plain in sure for tensor in tensors_listed(plain) if tensor.library == "torch"]  # an array is no tensor yet
             steps = row.steps(plain_args, plain_kwargs)  # a library function that runs several ops in turn
             anchor, text = self.line_of(site)
             for step in steps or ():
@@ -630,7 +630,7 @@ class Externals:
 
     def keep_gradients(self: Any, name: str, inputs: list[TensorValue], result: Value) -> None:
         """Whether a result requires gradients: not under ``no_grad``, else where an input does."""
-        for tensor in _tensors(result):
+        for tensor in tensors_listed(result):
             if tensor.requires_grad is None and not any(tensor is one for one in inputs) and floating(tensor):
                 if not self.flags.get("grad", True) or name in DETACHED:
                     tensor.requires_grad = False
@@ -721,33 +721,9 @@ def floating(tensor: TensorValue) -> bool:
     return tensor.dtype is None or tensor.dtype.startswith(("float", "bfloat", "complex"))
 
 
-def _share_device(inputs: list[TensorValue], result: Value) -> None:
-    """Operands lie on one device: where one is known to be on an accelerator, so is the result."""
-    known = next((one.device for one in inputs if one.device not in (None, "cpu", "meta")), None)
-    for tensor in _tensors(result) if known is not None else ():
-        if tensor.device is None:
-            tensor.device = known
-
-
-def _listed_device(args: Args, result: TensorValue) -> None:
-    """A list whose length is open: what is joined lies where the elements that were seen do."""
-    seen = [value for arg in args if isinstance(arg, ListValue | Sequence) for value in walk_values(arg.element if isinstance(arg, Sequence) else arg)]
-    found = {value.device for value in seen if isinstance(value, TensorValue)}
-    if len(found) == 1 and (device := found.pop()) is not None:
-        result.device, result.pinned = device, False if device == "cpu" else None
-
-
 def _open_positions(kwargs: Kwargs, site: Site) -> bool:
     """``f(*rest)`` where nobody knows what is in ``rest``."""
     return "*" in kwargs and isinstance(site.node, ast.Call) and any(isinstance(arg, ast.Starred) for arg in site.node.args)
-
-
-def _tensors(value: Any) -> list[TensorValue]:
-    if isinstance(value, TensorValue):
-        return [value]
-    if isinstance(value, list | tuple):
-        return [tensor for item in value for tensor in _tensors(item)]
-    return []
 
 
 def _tables() -> list[ModuleType]:
@@ -774,10 +750,3 @@ QUIET_BASES = frozenset(
 ALWAYS_MODELLED: frozenset[str] = frozenset({"torch", "numpy", "tqdm", "einops", "einx"})
 LIBRARIES: frozenset[str] = frozenset({"typing_extensions"})
 NUMPY_ARRAYS = frozenset(["copy", "reshape", "astype", "transpose", "flatten", "ravel", "squeeze", "repeat", "clip", "round", "sum", "mean", "max", "min", "std", "var", "view"])
-
-
-def is_index(device: Value) -> bool:
-    """A number of a device that is not known: one of the accelerator's, whichever."""
-    if isinstance(device, ByRank):
-        return any(isinstance(one, Unknown) for one in device.values) and all(isinstance(one, int) or is_index(one) for one in device.values)
-    return isinstance(device, Unknown) and device.hint == "int"

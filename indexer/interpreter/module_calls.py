@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from cgx.indexer.interpreter import nn_module
+from cgx.indexer.interpreter.devices import share_device
 from cgx.indexer.interpreter.externals import floating
 from cgx.indexer.interpreter.memo import layer_value
 from cgx.indexer.interpreter.placing import placed
@@ -241,6 +242,7 @@ class ModuleCalls:
         plain = [self.export(arg) for arg in args]
         options = {key: self.export(value) for key, value in kwargs.items()}
         result = placed(row.call(attrs, tables, plain, options, method), site, False)
+        share_device([one for one in owner.parameters.values() if isinstance(one, TensorValue)], result)
         self._autocast(row, [*plain, *options.values()], result)
         steps = row.steps(attrs, tables, plain, options, method)
         for step in steps or ():

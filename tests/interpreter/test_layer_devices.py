@@ -50,3 +50,18 @@ net(torch.zeros(1, 4))
 """},
     )
     assert len([one for one in trace.modules if one.cls.name == "Linear"]) == 8 and not reasons(trace)
+
+
+def test_what_a_layer_on_the_device_gives_is_there_too(tmp_path: Path) -> None:
+    trace = job(
+        tmp_path,
+        {"main.py": NET + """
+import os
+net = Net("cuda")
+rows = [torch.load("x.pt", map_location="cpu").cuda()]
+while len(rows) < int(os.environ["ROUNDS"]):
+    rows.append(net.fc(rows[-1]))
+torch.cat(rows).tolist()
+"""},
+    )
+    assert [one.data["sync"] for one in events(trace, "sync") if one.data["sync"] == "tolist"] == ["tolist"]
