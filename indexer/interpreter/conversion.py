@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from cgx.indexer.interpreter import builtin_functions, generics, open_dicts, operators
 from cgx.indexer.interpreter.signals import Raised
 from cgx.indexer.interpreter.values import (
+    HELD,
     MAYBE,
     MISSING,
     Alternatives,
@@ -283,7 +284,7 @@ class Conversion:
         if isinstance(value, DictValue):
             return dict(value.items)
         if isinstance(value, Instance):
-            data = value.attrs.get("__cgx_data__")
+            data = value.attrs.get(HELD)
             if isinstance(data, DictValue):
                 return dict(data.items)
             keys = value.cls.lookup("keys")

@@ -27,6 +27,7 @@ from cgx.indexer.interpreter.stdlib.array_values import array_attribute
 from cgx.indexer.interpreter.trace import OpNode
 from cgx.indexer.interpreter.values import (
     DELEGATE,
+    HELD,
     MISSING,
     Alternatives,
     BoundMethod,
@@ -406,16 +407,16 @@ class Externals:
         return MISSING
 
     def builtin_member(self: Any, kind: str, name: str, owner: Instance) -> Value:
-        """A method of a user's subclass of dict, list, ...: it works on the data kept under ``__cgx_data__``."""
+        """A method of a user's subclass of dict, list, ...: it works on the data that it holds."""
         inherited = getattr(getattr(builtins, kind), name, MISSING) is getattr(object, name, None) and name != "__init__"
         if inherited or name in ("__getattribute__", "__new__", "__class__"):
             return MISSING
-        data = owner.attrs.get("__cgx_data__")
+        data = owner.attrs.get(HELD)
         if data is None:
             data = {"dict": DictValue, "list": ListValue}.get(kind, lambda: MISSING)()
             if data is MISSING:
                 return MISSING
-            self.trail.set_item(owner.attrs, "__cgx_data__", data)
+            self.trail.set_item(owner.attrs, HELD, data)
         if name == "__init__":
             return Native(f"{kind}.__init__", lambda i, s, a, k: i.fill_builtin(kind, data, a, k, s))
         if f"{kind}.{name}" in methods.METHODS or hasattr(getattr(builtins, kind), name):

@@ -17,6 +17,7 @@ from cgx.indexer.interpreter.signals import Raised
 from cgx.indexer.interpreter.sources import Code
 from cgx.indexer.interpreter.trace import LoopNode, ModuleCall, OpNode, ScopeNode
 from cgx.indexer.interpreter.values import (
+    HELD,
     MISSING,
     BoundMethod,
     ClassValue,
@@ -376,7 +377,7 @@ def named_tensors(forward: Value, args: Args, kwargs: Kwargs) -> Iterator[tuple[
 
 
 def tensors_of(value: Value) -> list[TensorValue]:
-    """The tensors in a value and in the lists, tuples, dicts and dataclass-like results it holds."""
+    """The tensors in a value and in the lists, tuples, dicts and records it holds. What other objects hold is their own matter."""
     if isinstance(value, TensorValue):
         return [value] if value.library == "torch" else []
     if isinstance(value, tuple | list):
@@ -385,14 +386,15 @@ def tensors_of(value: Value) -> list[TensorValue]:
         return [tensor for item in value.items for tensor in tensors_of(item)]
     if isinstance(value, DictValue):
         return [tensor for item in value.items.values() for tensor in tensors_of(item)]
-    if isinstance(value, Instance) and not isinstance(value, ModuleInstance):
-        kinds = (TensorValue, tuple, ListValue, Instance) if _is_record(value) else (TensorValue, tuple)
-        return [tensor for item in value.attrs.values() if isinstance(item, kinds) and (not isinstance(item, Instance) or _is_record(item)) for tensor in tensors_of(item)]
+    if isinstance(value, Instance) and (held := value.attrs.get(HELD)) is not None and (found := tensors_of(held)):
+        return found
+    if isinstance(value, Instance) and _is_record(value):
+        return [tensor for name, item in value.attrs.items() if name != HELD for tensor in tensors_of(item)]
     return []
 
 
 def _is_record(value: Instance) -> bool:
-    """An object of a dataclass: what a model gives, which may hold what its parts gave."""
-    return any("dataclass" in cls.info for cls in value.cls.mro if isinstance(cls, ClassValue))
+    """An object of a dataclass or a named tuple: what a model gives, which may hold what its parts gave."""
+    return any("dataclass" in cls.info or cls.info.get("namedtuple") for cls in value.cls.mro if isinstance(cls, ClassValue))
 
 

@@ -369,6 +369,7 @@ MISSING = _Missing()
 CONTAINERS = (tuple, ListValue, DictValue, SetValue)
 MAYBE: Any = 2  # a value of ``open``
 MAX_OPTIONS = 4
+HELD = "__cgx_data__"  # attribute of an instance of a subclass of dict or list: what it holds
 DELEGATE = "__cgx_delegate__"  # attribute of an instance: the modelled object of an outside class that it inherits from
 
 

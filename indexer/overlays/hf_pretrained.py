@@ -10,7 +10,7 @@ import json
 from typing import Any
 
 from cgx.indexer.interpreter.imports import import_module, member
-from cgx.indexer.interpreter.values import ClassValue, DictValue, Instance, ModuleInstance, ModuleObject, Value
+from cgx.indexer.interpreter.values import HELD, ClassValue, DictValue, Instance, ModuleInstance, ModuleObject, Value
 from cgx.indexer.overlays import hub
 from cgx.indexer.overlays.arguments import dtype_name
 from cgx.indexer.overlays.hf_outside_models import made, placed
@@ -118,7 +118,7 @@ def model_class(interp: Any, cls: Value, kind: Value, listed: list[str], site: A
 
 def items_inside(held: Value) -> dict[Any, Value]:
     """The data of an instance of a user's subclass of dict."""
-    inside = held.attrs.get("__cgx_data__") if isinstance(held, Instance) else None
+    inside = held.attrs.get(HELD) if isinstance(held, Instance) else None
     return inside.items if isinstance(inside, DictValue) else {}
 
 
