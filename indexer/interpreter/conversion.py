@@ -158,7 +158,10 @@ class Conversion:
     # ------------------------------------------------------------------ alternatives and ranks
 
     def pick(self: Any, value: Value) -> Value:
-        """Of alternatives, the one that the assumed conditions leave."""
+        """Of alternatives, the one that the assumed conditions leave; of values by rank that of the one rank that gets here."""
+        if isinstance(value, ByRank):
+            here = operators.ranks_here(self, len(value.values))
+            return value.values[here[0]] if len(here) == 1 else value
         if not isinstance(value, Alternatives) or not self.assumptions:
             return value
         left = list(self.options_of(value))

@@ -13,14 +13,17 @@ from cgx.indexer.interpreter.blocks import note_period, noted_period
 from cgx.indexer.interpreter.joins import join
 from cgx.indexer.interpreter.scopes import Frame, Scope, Site
 from cgx.indexer.interpreter.spread import spread_out
+from cgx.indexer.interpreter.started import as_one_of_them
 from cgx.indexer.interpreter.trace import BranchNode, LoopNode
 from cgx.indexer.interpreter.values import (
     MAYBE,
     MISSING,
     BoundMethod,
     ByRank,
+    ClassValue,
     DictValue,
     External,
+    FunctionValue,
     ListValue,
     LoopContext,
     Opaque,
@@ -118,6 +121,8 @@ def call(interp: Interp, node: ast.Call, frame: Frame) -> Value:
         return func.run(interp, frame, args)
     if spread is not None:
         kwargs["*"] = spread
+    elif interp.started.items and isinstance(func, FunctionValue | ClassValue):
+        args = as_one_of_them(interp, func, args)
     return interp.call(func, args, kwargs, site)
 
 
@@ -281,9 +286,14 @@ def ifexp(interp: Interp, node: ast.IfExp, frame: Frame) -> Value:
     if isinstance(test, ByRank):
         picked = [interp.truth(value) for value in test.values]
         if None not in picked:
-            yes = interp.eval(node.body, frame) if True in picked else None
-            no = interp.eval(node.orelse, frame) if False in picked else None
-            return operators.by_rank([interp.for_rank(yes if flag else no, rank) for rank, flag in enumerate(picked)])
+            sides: dict[bool, Value] = {}
+            for expr, holds in ((node.body, True), (node.orelse, False)):
+                ranks = tuple(rank for rank, flag in enumerate(picked) if flag is holds)
+                side = BranchNode(frame.anchor(node.test), site.text if holds else f"not ({site.text})", decided=True, ranks=ranks)
+                if ranks:
+                    with interp.inside(side) if len(ranks) < len(picked) else nullcontext():
+                        sides[holds] = interp.eval(expr, frame)
+            return operators.by_rank([interp.for_rank(sides[bool(flag)], rank) for rank, flag in enumerate(picked)])
     truth = interp.truth_at(test, site)
     if truth is not None:
         return interp.eval(node.body if truth else node.orelse, frame)

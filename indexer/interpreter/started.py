@@ -30,6 +30,7 @@ from cgx.indexer.interpreter.values import (
 if TYPE_CHECKING:
     from cgx.indexer.interpreter.interp import Interp
 
+PROCESS = "torch.multiprocessing.Process"
 BUSY = ("sync", "copy", "collective")  # events of a process that holds a device
 
 
@@ -74,6 +75,25 @@ def beside(interp: Interp) -> Iterator[Node]:
         yield interp.stack[-1]
     finally:
         interp.stack[:], interp.loops[:], interp.unknown_loops = stack, loops, unknown
+
+
+def as_one_of_them(interp: Interp, func: Value, args: list[Value]) -> list[Value]:
+    """The arguments of a call where the job's own process runs what it started in others: it is a rank beside them, the first."""
+    if interp.world.size != 1:
+        return args
+    for group in grouped(interp.started.items):
+        first = group[0][0]
+        given = [arguments(one) for one, _ in group]
+        if first.qname != PROCESS or code_of(first.attrs["target"]) is not code_of(func) or len(given[0]) != len(args):
+            continue
+        joint = [merged([own, *(others[place] for others in given)]) for place, own in enumerate(args)]
+        if not any(isinstance(one, ByRank) for one in joint):
+            continue  # nothing tells them apart
+        taken = {id(one) for one, _ in group}
+        interp.trail.set(interp, "started", ListValue([pair for pair in interp.started.items if id(pair[0]) not in taken]))
+        ranks(interp, len(group) + 1)
+        return joint
+    return args
 
 
 def to_the_end(interp: Interp, run: Callable[[], Any]) -> None:

@@ -85,6 +85,8 @@ def forward_rows(run: Run) -> Rows:
         row: dict[str, Any] = {"value": name, "phase": phase, "call": (node if method is None else method).text or None}
         row["code_anchor"] = str(run.forward_site(spot))
         rows.append({key: value for key, value in row.items() if value is not None})
+        if phase == "prefill" and run.one_forward:
+            rows.append({**rows[-1], "phase": "decode"})
     return rows + event_rows("forward")(run)
 
 

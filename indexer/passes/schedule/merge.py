@@ -41,9 +41,16 @@ def step_first(rows: list[tuple[int, dict[str, Any]]]) -> list[dict[str, Any]]:
 
 def shown(rows: list[tuple[int, dict[str, Any]]]) -> list[dict[str, Any]]:
     """Rows without their notes. What the first round alone does is left out where each round does the same at that line."""
+    rows = [pair for order, row in rows for pair in ((order, row), *(((order, as_decode(row)),) if row.get("_both") else ()))]
     each_round = {every_round(row) for _, row in rows if not row.get("_first")}
     kept = [row for _, row in rows if not (row.get("_first") and every_round(row) in each_round)]
     return [{key: value for key, value in row.items() if not key.startswith("_")} for row in kept]
+
+
+def as_decode(row: dict[str, Any]) -> dict[str, Any]:
+    """The same in the other phase of a model's call that serves both."""
+    frequency = row["frequency"]
+    return {**row, "phase": "decode", "frequency": {**frequency, "per": "token"} if frequency.get("per") == "step" else frequency}
 
 
 def every_round(row: dict[str, Any]) -> str:

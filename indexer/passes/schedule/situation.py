@@ -68,11 +68,21 @@ class Run:
         return {
             **warm,
             **({"_first": True} if first_round(spot) is not None else {}),
+            **({"_both": True} if phase == "prefill" and spot.in_module and self.one_forward else {}),
             "phase": phase,
             "frequency": frequency,
             "repeat": repeat_of(spot, self.step),
             "ranks": ranks_of(spot.branches(), self.trace.world_size),
         }
+
+    @cached_property
+    def one_forward(self) -> bool:
+        """One call of the model serves prefill and decode: what prepares it differs, the call does not."""
+        if self.step.kind != "inference serving" or not self.step.forwards:
+            return False
+        decode = [spot for spot in self.spots if self.phases.in_step(spot) and isinstance(spot.node, Event) and self.phases.of(spot) == "decode"]
+        calls = [spot for spot in self.spots if isinstance(spot.node, ModuleCall) and self.phases.of(spot) == "decode"]
+        return bool(decode) and not calls and not any(replays(spot.node) for spot in decode)
 
     def model_method(self, spot: Spot) -> CallNode | None:
         """The outermost call of a method of a model round a call of one of its parts: ``model.loss(x)`` for ``self.net(x)``."""
