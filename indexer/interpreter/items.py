@@ -157,6 +157,8 @@ def _from_dict(interp: Interp, owner: DictValue, key: Value, site: Site) -> Valu
             values = list(owner.items.values())
             if all(value is values[0] for value in values) or same_kind(values):
                 return values[0]
+        if isinstance(key, Unknown) and (inner := open_dicts.inner(owner) or _made_for(interp, owner)) is not None:
+            return inner
         if isinstance(key, Unknown) and owner.other is not None and (not owner.items or owner.under is key):
             return owner.other
         return operators.derived(interp, (key,), site) if isinstance(key, Unknown) else interp.unknown(site.text, "data", site)
@@ -169,7 +171,7 @@ def _from_dict(interp: Interp, owner: DictValue, key: Value, site: Site) -> Valu
         interp.trail.set_item(owner.items, found, value)
         return value
     if owner.open:
-        return open_dicts.standing(owner) or interp.unknown(site.text, "missing-file", site)
+        return open_dicts.standing(owner) or open_dicts.inner(owner) or interp.unknown(site.text, "missing-file", site)
     standing = [value for held, value in owner.items.items() if isinstance(key, TensorValue) and isinstance(getattr(held, "value", None), TensorValue)]
     if standing:  # a tensor that stands for several: so did those that are held
         element = standing[0]
@@ -177,6 +179,18 @@ def _from_dict(interp: Interp, owner: DictValue, key: Value, site: Site) -> Valu
             element = join(element, one, "another element")
         return element
     return interp.raise_("KeyError", repr(found), site)
+
+
+def _made_for(interp: Interp, owner: DictValue) -> Value:
+    """The table that a defaultdict makes for a key that is not known."""
+    if owner.default is None or owner.items or owner.other is not None:
+        return None
+    kind = owner.default.qname if isinstance(owner.default, External) else ""
+    made: Value = DictValue() if kind == "dict" else ListValue() if kind == "list" else None
+    if made is not None:
+        interp.trail.set(owner, "open", True)
+        interp.trail.set(owner, "other", made)
+    return made
 
 
 def _from_instance(interp: Interp, owner: Instance, key: Value, site: Site) -> Value:
@@ -196,6 +210,8 @@ def under_unknown(held: Value, value: Value) -> Value:
     """What stands for the names that are not known once ``value`` is put under one: a tensor for all of them, else one object."""
     if (tensor := open_dicts.gathered(held, value)) is not None:
         return tensor
+    if (table := open_dicts.shared(held, value)) is not None:
+        return table
     return value if (isinstance(value, Opaque) and not isinstance(held, Opaque)) or same_kind([held, value]) else None
 
 

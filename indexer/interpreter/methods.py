@@ -315,7 +315,8 @@ def _dict_clear(interp: Interp, site: Site, args: list[Value], kwargs: dict[str,
     if isinstance(args[0], DictValue):
         for key in list(args[0].items):
             interp.trail.del_item(args[0].items, key)
-        interp.trail.set(args[0], "open", False)
+        for name, value in (("open", False), ("other", None), ("under", None)):
+            interp.trail.set(args[0], name, value)
     return None
 
 

@@ -1,7 +1,7 @@
 """Dicts that hold more than the keys that are known: what a loop over unknown names put into them.
 
 Features of a file, the columns of a batch: each name is not known, but what stands under it is a tensor that the code made.
-One tensor stands for all of those.
+One tensor stands for all of those. So does one table, where each name has a table of its own: metrics by step.
 """
 
 from __future__ import annotations
@@ -10,7 +10,16 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from cgx.indexer.interpreter.joins import join_tensors
-from cgx.indexer.interpreter.values import MAYBE, Alternatives, DictValue, Sequence, TensorValue, Unknown, Value
+from cgx.indexer.interpreter.values import (
+    MAYBE,
+    Alternatives,
+    DictValue,
+    ListValue,
+    Sequence,
+    TensorValue,
+    Unknown,
+    Value,
+)
 
 ADDED = "cgx.added"
 
@@ -42,6 +51,28 @@ def gathered(held: Value, value: Value) -> TensorValue | None:
     return join_tensors(known, found) if known.device == found.device else replace(found, attrs={})
 
 
+def table_in(value: Value) -> DictValue | ListValue | None:
+    """The table or list that a value is, or may be."""
+    if isinstance(value, Alternatives):
+        return next((one for _, one in value.options if isinstance(one, DictValue | ListValue)), None)
+    return value if isinstance(value, DictValue | ListValue) else None
+
+
+def shared(held: Value, value: Value) -> DictValue | ListValue | None:
+    """The table that stands for those under all names after ``value`` is put under another one: an empty one adds nothing to it."""
+    known, found = table_in(held), table_in(value)
+    if known is None or found is None or known is found or type(known) is not type(found):
+        return known or found
+    if isinstance(known, DictValue) and isinstance(found, DictValue) and found.items:
+        return DictValue({**known.items, **found.items}, True, known.kind, known.default, other=known.other if found.other is None else found.other)
+    return found if isinstance(found, ListValue) and found.items else known
+
+
+def inner(table: DictValue) -> DictValue | ListValue | None:
+    """What stands under a name that is not known, in a table of tables."""
+    return table_in(table.other) if table.open and not table.items else None
+
+
 def element(table: DictValue) -> TensorValue | None:
     """What any of the tensors in it is."""
     found = standing(table)
@@ -52,10 +83,12 @@ def element(table: DictValue) -> TensorValue | None:
 
 def listed(interp: Any, table: DictValue, what: str, site: Site) -> Sequence | None:
     """``items``, ``values`` or ``keys`` of a dict for whose unknown names a tensor stands."""
-    one = element(table)
+    one: Value = element(table)
+    key = Unknown(f"keys of {site.text}", "data", site.anchor, "str")
+    if one is None:
+        one, key = inner(table), Unknown(f"keys of {site.text}", "data", site.anchor)
     if one is None:
         return None
-    key = Unknown(f"keys of {site.text}", "data", site.anchor, "str")
     entry: Value = {"items": (key, one), "values": one, "keys": key}[what]
     return Sequence(entry, interp.unknown(f"len({site.text})", "data", site, "int"), "list")
 

@@ -189,8 +189,17 @@ def parameters_device(interp: Any, parameters: Value, site: Any) -> str | None:
 
 
 CONTEXT = "torch.autograd.function.FunctionCtx"
+def requires_grad(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    """``p.requires_grad_(flag)``: kept on the tensor; the op itself is the table's."""
+    flag = kwargs.get("requires_grad", args[1] if len(args) > 1 else True)
+    if args and isinstance(args[0], TensorValue) and isinstance(flag, bool):
+        interp.trail.set(args[0], "requires_grad", flag)
+    return NotImplemented
+
+
 ENTRIES: dict[str, Any] = {
     "torch.Tensor.backward": backward,
+    "torch.Tensor.requires_grad_": requires_grad,
     "torch.autograd.backward": autograd_backward,
     "torch.autograd.grad": grad,
     "torch.utils.checkpoint.checkpoint": checkpoint,

@@ -115,6 +115,8 @@ def setter(key: str) -> Any:
                 known=flag(value),
                 module=inner(args[0]),
             )
+        elif key == "unshard":
+            interp.event("wrap", site, author=AUTHOR, wrapper="set_unshard_in_backward", modules=[inner(args[0])], unshard_in_backward=value)
         elif key == "reshard":
             recurse = flag(args[2] if len(args) > 2 else kwargs.get("recurse"), True)
             module = inner(args[0])
@@ -241,7 +243,7 @@ for _name, _key in (
     ("set_requires_gradient_sync", "grad_sync"), ("set_is_last_backward", "grad_sync"), ("set_reshard_after_backward", ""),
     ("set_reshard_after_forward", "reshard"), ("set_modules_to_forward_prefetch", "prefetch"), ("set_modules_to_backward_prefetch", "prefetch"),
     ("set_requires_all_reduce", "grad_sync"), ("set_reduce_scatter_divide_factor", ""), ("set_gradient_divide_factor", ""),
-    ("set_unshard_in_backward", ""), ("set_force_sum_reduction_for_comms", ""), ("unshard", ""), ("reshard", ""),
+    ("set_unshard_in_backward", "unshard"), ("set_force_sum_reduction_for_comms", ""), ("unshard", ""), ("reshard", ""),
     ("set_allocate_memory_from_process_group_for_comm", ""),
 ):  # fmt: skip
     ENTRIES[f"{_F}.FSDPModule.{_name}"] = ENTRIES[f"torch.nn.Module.{_name}"] = setter(_key)

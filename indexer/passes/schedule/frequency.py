@@ -154,13 +154,17 @@ def is_period(branch: BranchNode) -> bool:
 
 
 def inner_loop(spot: Spot, unit: LoopNode, branch: BranchNode) -> bool:
-    """A loop lies between the unit's and the branch: its counter is not the unit's, unless the unit's loop counts it up."""
-    if branch.period is not None and counts_up(str(branch.period[0]), unit):
+    """A loop lies between the unit's and the branch: its counter is not the unit's, unless the unit's loop counts it up.
+
+    A loop over callbacks, which are asked one after the other, counts nothing that it does not name.
+    """
+    counter = str(branch.period[0]) if branch.period is not None else ""
+    if counter and counts_up(counter, unit):
         return False
     for node in spot.below(unit):
         if node is branch:
             return False
-        if isinstance(node, LoopNode):
+        if isinstance(node, LoopNode) and not (counter and node.over in ("list", "container") and not counts_up(counter, node)):
             return True
     return False
 

@@ -178,7 +178,19 @@ def choose_loop(step: Step) -> None:
     chosen = next((one for place, one in enumerate(places) if not any(rehearses(one, later) for later in places[place + 1 :])), places[0])
     step.loop = chosen.outer_loops()[-1]
     step.rehearsals += [one.outer_loops()[0] for one in places if one.order < chosen.order and one.outer_loops()[0] is not chosen.outer_loops()[0]]
+    dry = dry_runs(step, chosen)
+    step.rehearsals += [one.outer_loops()[0] for one in dry if one.outer_loops()]
+    step.backwards = [one for one in step.backwards if not any(one is other for other in dry)]
     step.backwards, step.optimizers = ([one for one in some if not any(one.holds(loop) for loop in step.rehearsals)] for some in (step.backwards, step.optimizers))
+
+
+def dry_runs(step: Step, chosen: Spot) -> list[Spot]:
+    """Backwards before the step's loops that no optimizer follows there: a batch that is only tried."""
+    within = [one for one in step.backwards if one.holds(step.loop)]  # type: ignore[arg-type]
+    if not within or not step.optimizers:
+        return []
+    around = {id(loop) for loop in chosen.outer_loops()}
+    return [one for one in step.backwards if one.order < within[0].order and not around & {id(loop) for loop in one.outer_loops()}]
 
 
 def rehearses(one: Spot, later: Spot) -> bool:

@@ -22,7 +22,7 @@ def wrapper_rows(run: Run) -> list[Row]:
         if kind == "DistributedDataParallel":
             rows += ddp_rows(run, spot)
         elif kind in SHARDED:
-            rows += sharded_rows(run, spot, id(spot.node) in outermost) if owns.get(id(spot.node)) else []
+            rows += sharded_rows(run, spot, id(spot.node) in outermost, owns[id(spot.node)]) if owns.get(id(spot.node)) else []
         elif kind in ("parallelize_module", "SyncBatchNorm"):
             rows += plan_rows(run, spot)
         elif kind == "DeepSpeedEngine":
@@ -99,19 +99,19 @@ def ddp_rows(run: Run, spot: Spot) -> list[Row]:
     return rows
 
 
-def owned(run: Run) -> dict[int, bool]:
-    """For each wrap event of a sharded unit: whether it holds parameters that no earlier unit took."""
+def owned(run: Run) -> dict[int, list[Any]]:
+    """For each wrap event of a sharded unit: the parameters that no earlier unit took."""
     taken: set[int] = set()
-    answer: dict[int, bool] = {}
+    answer: dict[int, list[Any]] = {}
     for spot in run.events("wrap"):
         if data_of(spot).get("wrapper") not in SHARDED:
             continue
-        mine = False
+        mine = []
         for module in data_of(spot).get("modules", []):
             for tensor in parameters(module):
                 if id(tensor) not in taken:
                     taken.add(id(tensor))
-                    mine = True
+                    mine.append(tensor)
         answer[id(spot.node)] = mine
     return answer
 
@@ -137,8 +137,9 @@ def unit_data(run: Run, spot: Spot) -> dict[str, Any]:
     own = set(map(id, data.get("modules", [])))
     for other in run.events("wrap"):
         told = data_of(other)
-        if told.get("wrapper") == "set_reshard_after_forward" and own & set(map(id, told["modules"])):
-            data["reshard_after_forward"] = told.get("reshard_after_forward")
+        for key in ("reshard_after_forward", "unshard_in_backward"):
+            if told.get("wrapper") == f"set_{key}" and own & set(map(id, told["modules"])):
+                data[key] = told.get(key)
     return data
 
 
@@ -158,10 +159,10 @@ def parameters(module: ModuleInstance) -> list[Any]:
     return [value for one in descendants(module) for value in one.parameters.values() if value is not None]
 
 
-def sharded_rows(run: Run, spot: Spot, root: bool) -> list[Row]:
+def sharded_rows(run: Run, spot: Spot, root: bool, own: list[Any]) -> list[Row]:
     """Gather, gather again where resharded, scatter the gradients: for a unit with parameters of its own.
 
-    Where units are replicated too (a mesh of two dims, a hybrid strategy), the scattered gradients are summed over the replicas.
+    A unit that learns nothing sends no gradients, and takes part in the backward only where something before it learns. Where units are replicated too (a mesh of two dims, a hybrid strategy), the scattered gradients are summed over the replicas.
     """
     data = unit_data(run, spot)
     name = ", ".join(run.naming.of(one) or one.cls.name for one in data.get("modules", []))
@@ -173,11 +174,12 @@ def sharded_rows(run: Run, spot: Spot, root: bool) -> list[Row]:
         rows.append((call.order, {**base(spot, "all_gather", blocking=False), **place, "module": name}))
     for call in evaluated(run)[:1] if not whole and each is not None else ():
         rows.append((call.order, {**base(spot, "all_gather", blocking=False), **run.place(call), "module": name}))
-    for backward, place in backward_places(run)[:1]:
+    learns = any(learnt(tensor) for tensor in own)
+    for backward, place in backward_places(run)[:1] if learns or any(input_learns(run, one) for one in data.get("modules", [])) else ():
         here = {**place, "repeat": each, "frequency": frequency_of(backward, run.step), "phase": "backward"}
         if resharded(data, root) and not whole:
             rows.append((backward.order, {**base(spot, "all_gather", blocking=False), **here, "module": name}))
-        for collective in ("all_reduce",) if whole else ("reduce_scatter", "all_reduce") if data.get("replicated") else ("reduce_scatter",):
+        for collective in () if not learns else ("all_reduce",) if whole else ("reduce_scatter", "all_reduce") if data.get("replicated") else ("reduce_scatter",):
             sent = {**base(spot, collective, blocking=False), **here, "frequency": place["frequency"], "module": name}
             rows.append((backward.order, sent))
     return rows
@@ -204,6 +206,8 @@ def resharded(data: dict[str, Any], root: bool) -> bool:
     """Parameters are freed after the forward: the default; not for a root that nobody asked to, nor where switched off."""
     if root and (data.get("wrapper") == "FullyShardedDataParallel" or data.get("reshard_after_forward") is None):
         return False
+    if data.get("unshard_in_backward") is False:
+        return False  # what the backward does not ask for, as of an embedding
     value = data.get("reshard_after_forward")
     return value is None or (bool(value) if isinstance(value, bool | int) else True)
 
@@ -234,16 +238,21 @@ def in_a_unit(run: Run, module: ModuleInstance) -> bool:
 
 
 def input_learns(run: Run, module: ModuleInstance | None) -> bool:
-    """Something with parameters runs in the step's forward before the module: the gradient of its input is needed."""
+    """Something that learns runs in the step's forward before the module: the gradient of its input is needed."""
     for root in run.step.forwards[:1]:
         for node in root.node.walk():
             if not isinstance(node, ModuleCall) or node is root.node:
                 continue
             if node.module is module:
                 return False
-            if not any(one is module for one in descendants(node.module)) and parameters(node.module):
+            if not any(one is module for one in descendants(node.module)) and any(map(learnt, parameters(node.module))):
                 return True
     return True
+
+
+def learnt(tensor: Any) -> bool:
+    """A parameter that is not known to be frozen."""
+    return getattr(tensor, "requires_grad", None) is not False
 
 
 def engine_rows(run: Run, spot: Spot) -> list[Row]:
