@@ -576,7 +576,8 @@ class Externals:
         plain_args = [self.export(arg) for arg in args]
         plain_kwargs = {key: self.export(value) for key, value in kwargs.items() if key != "*"}
         inputs = [value for arg in [*plain_args, *plain_kwargs.values()] for value in tensors_listed(arg)]
-        numpy = bool(inputs) and all(value.library == "numpy" for value in inputs)
+        held = inputs or [value for value in [*args, *kwargs.values()] if isinstance(value, TensorValue)]  # exported as a number
+        numpy = bool(held) and all(value.library == "numpy" for value in held)
         if row is None:
             return self._unknown_op(qname, inputs, site)
         made = (row.kind == "factory" or row.signature == "data=None") and not qname.startswith("torch.Tensor.")  # torch.tensor(array) is a tensor

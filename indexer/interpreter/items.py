@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from cgx.indexer.interpreter import batches, loaded, open_dicts, operators
 from cgx.indexer.interpreter.joins import join, join_tensors, same
 from cgx.indexer.interpreter.scopes import Site
+from cgx.indexer.interpreter.stdlib.array_values import host
 from cgx.indexer.interpreter.values import (
     MISSING,
     Alternatives,
@@ -95,7 +96,7 @@ def _from_tensor(interp: Interp, owner: TensorValue, key: Value, site: Site) -> 
     result = interp.op("operator.getitem", [owner, exact], {}, site)
     if exact is not key and isinstance(exact, slice) and isinstance(result, TensorValue) and result.shape and result.shape[0] is None:
         result.shape = (exact.stop, *result.shape[1:])
-    return result
+    return host(result) if owner.library == "numpy" else result
 
 
 def indices_moved(interp: Interp, owner: TensorValue, key: Value, site: Site) -> None:

@@ -394,3 +394,28 @@ kind = str(y.dtype)
 """
     found = run(code)
     assert found["got"] in (1, 2) and found["kind"] == "torch.float32"
+
+
+def test_arrays_whose_elements_are_written(run: Run) -> None:
+    code = """
+import numpy as np, torch
+from scipy.signal import firwin
+a = 2 * (3 / 2) ** np.minimum(np.arange(4) / 2, 1)
+rates = np.exp2(np.ceil(np.log2(a * 2)))
+rates[-2:] = 7
+rates[0] += 1
+size = np.broadcast_to(np.asarray(36), [2])
+pair = np.ones((2, 2))
+pair[1, :] = [7, 8]
+left = np.arange(3)
+left[np.arange(3) > 1] = 5
+t = torch.arange(4)
+t[1] = 9
+name = f"L{size[0]}_{int(rates[1])}"
+got = ([int(one) for one in rates], int(pair[1, 1]), int(t[1]), np.array([2.5])[0].astype(int), firwin(numtaps=6, cutoff=0.2).shape)
+unknown = left.tolist()
+least = torch.min(torch.as_tensor(4), torch.as_tensor(9)).item()
+"""
+    found = run(code)
+    assert found["got"] == ([5, 8, 7, 7], 8, 9, 2, (6,))
+    assert (found["name"], found["least"], found["unknown"]) == ("L36_8", 4, "?data")

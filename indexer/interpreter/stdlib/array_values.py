@@ -15,6 +15,7 @@ from cgx.indexer.interpreter.values import (
     Value,
 )
 from cgx.indexer.ops import registry
+from cgx.indexer.ops.dtypes import rounded
 from cgx.indexer.ops.rows import Defaults
 
 HOST = Defaults("float64", "cpu")
@@ -126,7 +127,9 @@ def scalar_dtype(value: Value) -> str:
 
 def scalar_member(owner: Value, name: str) -> Value:
     """A member of a NumPy scalar; MISSING for others. ``np.sqrt(4.0).item()``."""
-    if name in ("item", "tolist", "copy", "astype", "squeeze", "mean", "sum", "max", "min"):
+    if name == "astype":
+        return Native("numpy.generic.astype", lambda interp, site, args, kwargs: rounded(owner, dtype_of(args[0] if args else kwargs.get("dtype"))))
+    if name in ("item", "tolist", "copy", "squeeze", "mean", "sum", "max", "min"):
         return Native(f"numpy.generic.{name}", lambda interp, site, args, kwargs: owner)
     if name in ("shape", "ndim", "size"):
         return {"shape": (), "ndim": 0, "size": 1}[name]

@@ -27,6 +27,7 @@ from cgx.indexer.interpreter.values import (
     Unknown,
     Value,
 )
+from cgx.indexer.ops.tensors import size
 
 AUTHOR = "stdlib.arrays"
 SPACED = ("torch.linspace", "torch.logspace")
@@ -130,7 +131,7 @@ def rule(name: str, scalar: Callable[..., Any] | None = None, hint: str = "float
                 return interp.op(name, list(each), options, site)
             values = [exported(value) for value in each]
             if values and not listed:
-                values[0] = exported(as_array(each[0])) if as_array(each[0]) is not None else values[0]
+                values[0] = _first(each[0], values[0])
             elif values and isinstance(values[0], list):
                 values[0] = [as_array(item) if not isinstance(item, TensorValue) else item for item in each[0].items]
             result = quiet(name, values, options)
@@ -145,6 +146,19 @@ def rule(name: str, scalar: Callable[..., Any] | None = None, hint: str = "float
         return lift(once, list(args))
 
     return call
+
+
+def _first(given: Value, plain: Any) -> Any:
+    """What an array function works on: a number is an array without dimensions."""
+    if isinstance(given, int | float):
+        return TensorValue((), scalar_dtype(given), "cpu", library="numpy", const=given)
+    found = as_array(given)
+    return plain if found is None else found
+
+
+def _filter(interp: Any, site: Any, args: Args, kwargs: Kwargs) -> Value:
+    """``scipy.signal.firwin`` (1.17): one coefficient a tap."""
+    return TensorValue((size(bind("numtaps", args, kwargs).get("numtaps")),), "float64", "cpu", library="numpy", anchor=site.anchor)
 
 
 def _prod(interp: Any, site: Any, args: Args, kwargs: Kwargs) -> Value:
@@ -271,7 +285,7 @@ def _dtype(interp: Any, site: Any, args: Args, kwargs: Kwargs) -> Value:
 
 
 _UNARY: dict[str, tuple[str, Callable[..., Any]]] = {
-    "sqrt": ("torch.sqrt", math.sqrt), "exp": ("torch.exp", math.exp), "log": ("torch.log", math.log), "log2": ("torch.log2", math.log2),
+    "sqrt": ("torch.sqrt", math.sqrt), "exp": ("torch.exp", math.exp), "exp2": ("torch.exp2", lambda x: 2.0**x), "log": ("torch.log", math.log), "log2": ("torch.log2", math.log2),
     "log10": ("torch.log10", math.log10), "log1p": ("torch.log1p", math.log1p), "sin": ("torch.sin", math.sin), "cos": ("torch.cos", math.cos),
     "tan": ("torch.tan", math.tan), "tanh": ("torch.tanh", math.tanh), "abs": ("torch.abs", abs), "absolute": ("torch.abs", abs),
     "floor": ("torch.floor", lambda x: float(math.floor(x))), "ceil": ("torch.ceil", lambda x: float(math.ceil(x))),
@@ -341,6 +355,7 @@ ENTRIES: dict[str, Handler] = {
     **{f"numpy.{name}": rule(*row) for name, row in _BINARY.items()},
     **{f"numpy.{name}": rule(target, None, "tensor") for name, target in _REDUCED.items()},
     **{f"numpy.{name}": rule(target, None, "tensor", listed=True) for name, target in _JOINED.items()},
+    "scipy.signal.firwin": _filter,
     "numpy.einsum": rule("torch.einsum", None, "tensor", listed=True),
     "numpy.prod": _prod,
     "numpy.product": _prod,

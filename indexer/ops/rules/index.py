@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from math import prod
 from typing import Any
 
 from cgx.indexer.interpreter.values import TensorValue, Unknown, Value
-from cgx.indexer.ops.constants import shape_of
+from cgx.indexer.ops.constants import flat, is_static, nest, shape_of, spread
 from cgx.indexer.ops.dims import Size, less, maximum, minimum
+from cgx.indexer.ops.dtypes import rounded
 from cgx.indexer.ops.rows import Call
 from cgx.indexer.ops.shapes import MaybeSize, Shape, Undetermined, broadcast
-from cgx.indexer.ops.tensors import like, scalar_value, size, view_of
+from cgx.indexer.ops.tensors import known_elements, like, scalar_value, size, view_of
+
+MAX_WRITTEN = 512  # elements of a tensor that are kept when some are written: loops write one at a time
 
 
 def getitem(call: Call) -> Value:
@@ -216,8 +221,24 @@ def setitem_sync(call: Call) -> str | None:
 
 
 def setitem(call: Call) -> Value:
-    """input[key] = value: the same tensor, elements no longer known."""
+    """input[key] = value: the same tensor, its elements known where those of both and the key are."""
     base = call.tensor()
-    return view_of(base, base.shape)
+    return view_of(base, base.shape, _written(base, _items(call.get("key")), call.get("value")))
+
+
+def _written(base: TensorValue, items: list[Value], value: Value) -> Any:
+    if base.const is None or base.shape is None or not is_static(base.shape) or (count := prod(base.shape)) > MAX_WRITTEN:
+        return None
+    places = _known_part(replace(base, const=nest(range(count), base.shape)), items)
+    try:
+        given = [(_frozen(value), shape_of(value))] if isinstance(value, list) else known_elements([value])
+        if places is None or given is None:
+            return None
+        numbers = flat(base.const)
+        for place, number in zip(flat(places), spread(*given[0], shape_of(places))):
+            numbers[int(place)] = rounded(number, base.dtype)
+        return nest(numbers, base.shape)
+    except (ArithmeticError, ValueError, TypeError, IndexError):
+        return None
 
 

@@ -59,7 +59,7 @@ def extreme(fields: str = "values indices", function: Callable[[Any, Any], Any] 
 
     def rule(call: Call) -> Value:
         base, dim = call.tensor(), call.get("dim")
-        other = dim if isinstance(dim, TensorValue) and dim.shape != () else call.get("other")
+        other = dim if isinstance(dim, TensorValue) else call.get("other")
         if isinstance(other, TensorValue):
             return elementwise(call, [base, other], "same", function)
         if dim is None:
