@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 
 from cgx.indexer.interpreter.trace import CallNode, JobNode, OpNode, Trace
-from cgx.indexer.interpreter.values import Alternatives, LoopContext, TensorValue, Unknown
+from cgx.indexer.interpreter.values import Alternatives, LoopContext, Opaque, TensorValue, Unknown
 from cgx.indexer.ops.dims import Dim
 from cgx.indexer.passes.fold.graph import fold
 from cgx.model.anchors import Anchor
@@ -174,6 +174,18 @@ def test_a_shared_module_is_called_under_its_first_name():
     net = module("Net", shared=shared, enc=module("Stack", embed=shared))
     rows = folded(net, call(net, call(net.children["enc"], call(shared))))
     assert [row["path"] for row in rows.modules] == ["", "enc", "shared"]
+
+
+def test_members_whose_inside_no_source_shows_are_alike_only_where_it_is_of_one_kind():
+    def wrapped(*inside):
+        parts = listed("Sequential", [module("Wrapper", attrs={"fn": one}) for one in inside])
+        net = module("Net", parts=parts)
+        return [row["path"] for row in folded(net, call(net, *map(call, parts.children.values()))).modules][2:]
+
+    blur, jitter = Opaque("lib.Blur"), Opaque("lib.Jitter")
+    assert wrapped(blur, jitter) == ["parts.0", "parts.1"] and wrapped(blur, Opaque("lib.Blur")) == ["parts.[0-1]"]
+    missing = [Unknown(name, "missing-module", at(3)) for name in ("lib.blur(3)", "lib.jitter(2)", "lib.jitter(2)")]
+    assert wrapped(*missing) == ["parts.0", "parts.[1-2]"]
 
 
 def test_what_members_share_keeps_its_one_name_where_their_calls_are_marked_the_same():

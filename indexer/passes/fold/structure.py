@@ -10,7 +10,7 @@ import ast
 from collections.abc import Hashable
 from typing import Any
 
-from cgx.indexer.interpreter.values import ClassValue, DType, FunctionValue, ModuleInstance, TensorValue, is_constant
+from cgx.indexer.interpreter.values import ClassValue, DType, FunctionValue, ModuleInstance, Opaque, TensorValue, Unknown, Value, is_constant
 from cgx.indexer.ops.layers import layer
 from cgx.indexer.ops.rows import parameters
 from cgx.indexer.passes.fold.tree import members
@@ -50,6 +50,7 @@ class Structure:
             tensors(module.parameters),
             tensors(module.buffers),
             tuple((name, self.of(child)) for name, child in members(module)),
+            tuple(part for name, value in module.attrs.items() if (part := closed_part(name, value)) is not None),
         )
 
     def _attributes(self, module: ModuleInstance) -> Hashable:
@@ -79,6 +80,15 @@ def attribute_names(cls: ClassValue) -> frozenset[str] | None:
         if row is not None:
             return frozenset(parameter.name for parameter in parameters(row.signature)) - FACTORY
     return None if cls.module is None else frozenset()
+
+
+def closed_part(name: str, value: Value) -> Hashable:
+    """What may be a module though no source shows it: another one is not built alike. None for anything else."""
+    if isinstance(value, Opaque) and value.qname.rpartition(".")[2][:1].isupper():
+        return name, value.qname
+    if isinstance(value, Unknown) and value.reason == "missing-module" and value.hint in ("", "module"):
+        return name, value.name
+    return None
 
 
 def tensors(named: dict[str, Any]) -> Hashable:
