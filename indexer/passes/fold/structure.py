@@ -10,7 +10,17 @@ import ast
 from collections.abc import Hashable
 from typing import Any
 
-from cgx.indexer.interpreter.values import ClassValue, DType, FunctionValue, ModuleInstance, Opaque, TensorValue, Unknown, Value, is_constant
+from cgx.indexer.interpreter.values import (
+    ClassValue,
+    DType,
+    FunctionValue,
+    ModuleInstance,
+    Opaque,
+    TensorValue,
+    Unknown,
+    Value,
+    is_constant,
+)
 from cgx.indexer.ops.layers import layer
 from cgx.indexer.ops.rows import parameters
 from cgx.indexer.passes.fold.tree import members
