@@ -67,7 +67,7 @@ def _len(interp: Interp, site: Site, args: Args, kwargs: Kwargs) -> Value:
     if isinstance(value, Instance):
         value = interp.materialise(value)
         if value.cls.lookup("__len__") is not MISSING:
-            return interp.call_method(value, "__len__", [], {}, site)
+            return _of_data(value, interp.call_method(value, "__len__", [], {}, site), site)
         if value.cls.info.get("namedtuple"):
             return len(value.cls.info["fields"])
         found = interp.external_method(value, "__len__", [], {}, site)
@@ -82,6 +82,15 @@ def _len(interp: Interp, site: Site, args: Args, kwargs: Kwargs) -> Value:
     if isinstance(value, Unknown):
         return Unknown(site.text, value.reason, value.anchor, "int")
     return interp.unknown(site.text, "data", site, "int")
+
+
+def _of_data(owner: Instance, length: Value, site: Site) -> Value:
+    """The length of a data set that nobody knows is at least 1: the job runs on it."""
+    if not isinstance(length, Unknown) or length.least is not None or not owner.cls.derives("torch.utils.data.Dataset"):
+        return length
+    found = Unknown(length.name, length.reason, length.anchor or site.anchor, "int", length.settle, length.guard)
+    found.least = 1
+    return found
 
 
 def _range(interp: Interp, site: Site, args: Args, kwargs: Kwargs) -> Value:
@@ -256,6 +265,8 @@ def _getattr(interp: Interp, site: Site, args: Args, kwargs: Kwargs) -> Value:
         return interp.getattr(owner, name, site)
     if isinstance(owner, External) and interp.has_external(f"{owner.qname}.{name}") is False:
         return args[2]
+    if isinstance(owner, TensorValue) and owner.library == "torch" and owner.cls is None and not interp.has_builtin_attribute(owner, name):
+        return args[2]  # a mark that jobs set on some parameters
     try:
         with interp.catching(_no_attribute):
             found = interp.getattr(owner, name, site)

@@ -54,6 +54,7 @@ from cgx.indexer.ops import attributes as tensor_attributes
 from cgx.indexer.ops import registry
 from cgx.indexer.ops.names import CONSTANTS, TORCH_VERSION, torch_name
 from cgx.indexer.ops.rows import Defaults
+from cgx.indexer.ops.rules.factory import LITERAL
 
 Args = list[Value]
 Kwargs = dict[str, Value]
@@ -644,6 +645,7 @@ class Externals:
     def _write_back(self: Any, target: Value, result: Value, reshaping: bool) -> Value:
         """What an in-place op leaves in its target: all but a few keep its shape and dtype, whatever the operand is."""
         if isinstance(target, TensorValue) and isinstance(result, TensorValue):
+            self.trail.del_item(target.attrs, LITERAL)
             known = target.shape is not None and target.dtype is not None
             for name in ("const",) if known and not reshaping else ("shape", "dtype", "const"):
                 if getattr(target, name) != getattr(result, name):
@@ -743,6 +745,8 @@ BUILTIN_BASES = {
     "collections.defaultdict": "dict",
     "collections.Counter": "dict",
     "weakref.WeakKeyDictionary": "dict",
+    "typing.TypedDict": "dict",
+    "typing_extensions.TypedDict": "dict",
 }
 CONVERSIONS = frozenset({"to", "type", "type_as", "cuda", "cpu"})
 RESHAPING = frozenset({"resize_", "resize_as_", "set_", "squeeze_", "unsqueeze_", "transpose_", "t_", "swapaxes_", "swapdims_", "as_strided_"})

@@ -147,6 +147,7 @@ def enter(interp: Interp, func: FunctionValue, args: list[Value], kwargs: dict[s
     if func.generator:
         return GeneratorValue(func, scope, site.anchor, tuple(args))
     frame = Frame(scope, func.attrs["__cgx_code__"], func.symbol, func, func.owner, args[0] if args else bound.get(_first(func)))
+    frame.wanted, interp.wanted = interp.wanted, MISSING
     if flags:
         return interp.with_flags(func.attrs["__cgx_scope__"], flags, site, lambda: run_body(interp, func, frame, site))
     return run_body(interp, func, frame, site)

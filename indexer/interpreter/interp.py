@@ -131,6 +131,7 @@ class Interp(Recorder, Recovery, Externals, Conversion, Guards, ModuleCalls, Giv
         self._exports: dict[str, frozenset[str]] = {}
         self._hooks: set[tuple[int, str]] = set()
         self._meta: list[int] = []
+        self.wanted: Value = MISSING  # for the function that is called next, see Frame.wanted
         self.absent: set[str] = set()
         self.required: frozenset[str] | None = None  # modules that installed distributions need
         self.imported: set[str] = set()  # packages outside the source that an unguarded import names

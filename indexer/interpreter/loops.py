@@ -548,12 +548,29 @@ def ended(interp: Interp, test: ast.expr, frame: Frame) -> bool:
     return interp.attempt(lambda: interp.truth(interp.eval(test, frame))) is False
 
 
+def asks(test: ast.expr) -> bool:
+    """``f(x)`` or ``not f(x)``: one call, of plain values."""
+    call = test.operand if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not) else test
+    plain = (ast.Name, ast.Attribute, ast.Constant)
+    return isinstance(call, ast.Call) and all(isinstance(one, plain) for one in (*call.args, *(keyword.value for keyword in call.keywords)))
+
+
+def last_test(interp: Interp, test: ast.expr, frame: Frame) -> None:
+    """The test behind the last round, for what it does: of its ways out the one by which the loop ends."""
+    interp.wanted = isinstance(test, ast.UnaryOp)
+    try:
+        interp.eval(test, frame)
+    finally:
+        interp.wanted = MISSING
+
+
 def exec_while(interp: Interp, node: ast.While, frame: Frame) -> Signal:
     expr = frame.code.text(node.test)
     loop = LoopNode(frame.anchor(node), f"while {expr}", expr=expr, over="while", bound=frame.anchor(node.test))
     site = Site(node.test, frame)
     context = LoopContext(expr, None, frame.anchor(node.test))
     outer_exit, frame.early_exit = frame.early_exit, False
+    entered = False
     with interp.inside(loop, keep=True), interp.loop(context, decided=True):
         steps = interp.steps
         for index in range(MAX_WHILE):
@@ -562,6 +579,7 @@ def exec_while(interp: Interp, node: ast.While, frame: Frame) -> Signal:
             mark = interp.mark()
             try:
                 truth = interp.truth_at(eval_test(interp, node.test, frame), site)
+                entered |= index == 0 and truth is True and asks(node.test) and len(loop.children) == start
                 signal = _block(interp, node.body, frame) if truth else None
             except BaseException:
                 interp.trail.commit()
@@ -597,8 +615,12 @@ def exec_while(interp: Interp, node: ast.While, frame: Frame) -> Signal:
         interp.truth_at(test, site)
         if not constant_test:
             interp.narrow(node.test, True, frame)
-        return _block(interp, node.body, frame)
+        signal = _block(interp, node.body, frame)
+        if loop.entered and signal is None:
+            last_test(interp, node.test, frame)
+        return signal
 
+    loop.entered = entered
     loop.count = Unknown(expr, "data", frame.anchor(node.test), "int")
     rounds = counters.planned(interp, node, frame)
     signal = summarise(interp, frame, loop, LoopContext(expr, loop.count, context.anchor), body)

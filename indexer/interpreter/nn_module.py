@@ -264,6 +264,19 @@ def _state_dict(interp: Interp, site: Site, args: Args, kwargs: Kwargs) -> Value
     return DictValue(table, open=unsure, kind="OrderedDict")
 
 
+@_method("_save_to_state_dict")
+def _save_to_state_dict(interp: Interp, site: Site, args: Args, kwargs: Kwargs) -> Value:
+    """What a module itself puts into a state dict: its own parameters and kept buffers."""
+    names = ("destination", "prefix", "keep_vars")
+    given = {**dict(zip(names, args[1:])), **kwargs}
+    owner, held, prefix = interp.materialise(args[0]), given.get("destination"), given.get("prefix", "")
+    if isinstance(held, DictValue):
+        for name, value in (*owner.parameters.items(), *owner.buffers.items()):
+            if isinstance(value, TensorValue) and value.attrs.get(TRANSIENT, False) is False:
+                interp.setitem(held, f"{prefix}{name}" if isinstance(prefix, str) else interp.unknown(name, "data", site, "str"), value, site)
+    return None
+
+
 @_method("load_state_dict")
 def _load_state_dict(interp: Interp, site: Site, args: Args, kwargs: Kwargs) -> Value:
     for handler in interp.handlers("torch.nn.Module.load_state_dict"):
@@ -302,6 +315,23 @@ def _apply(interp: Interp, site: Site, args: Args, kwargs: Kwargs) -> Value:
     func = args[1] if len(args) > 1 else kwargs.get("fn")
     for inner in reversed(list(modules_of(owner))):
         interp.attempt(partial(interp.call, func, [inner], {}, site))
+    return owner
+
+
+@_method("_apply")
+def _apply_to_tensors(interp: Interp, site: Site, args: Args, kwargs: Kwargs) -> Value:
+    """Each parameter and buffer takes what the function makes of it; a parameter stays the object it is, as in torch."""
+    owner = args[0]
+    func = args[1] if len(args) > 1 else kwargs.get("fn")
+    seen: set[int] = set()
+    for inner in list(modules_of(owner)) if _recurses(args, kwargs, 2) else [owner]:
+        held = interp.materialise(inner)
+        for tensor in [*held.parameters.values(), *held.buffers.values()]:
+            if isinstance(tensor, TensorValue) and id(tensor) not in seen:
+                seen.add(id(tensor))
+                made = interp.attempt(partial(interp.call, func, [tensor], {}, site))
+                for name in ("shape", "dtype", "device"):
+                    interp.trail.set(tensor, name, getattr(made, name, None))
     return owner
 
 

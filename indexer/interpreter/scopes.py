@@ -76,6 +76,7 @@ class Frame:
     statement: ast.stmt | None = None  # the assignment that runs
     rest: Any = None  # the branch that the rest of the block is in, after a side of an undecided `if` has left
     doubt: bool = False  # a statement was left out because it raises (see recovery)
+    wanted: Value = MISSING  # truth of the result that the caller is sure of: ways out that give another one are not taken
 
     @property
     def path(self) -> str:

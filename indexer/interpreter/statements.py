@@ -8,6 +8,7 @@ from __future__ import annotations
 import ast
 import builtins
 from collections.abc import Callable
+from contextlib import nullcontext
 from functools import partial
 from types import NoneType
 from typing import TYPE_CHECKING, Any
@@ -183,7 +184,8 @@ def undecided(interp: Interp, node: ast.If, test: Value, frame: Frame) -> Signal
         interp.trail.begin()
         error: Raised | None = None
         signal: Signal = None
-        with interp.assuming([test], holds), interp.inside(branch), interp.catching():
+        # What comes round in a period is surely taken: an exception in it says that something was not modelled, as outside.
+        with interp.assuming([test], holds), interp.inside(branch), interp.catching() if branch.period is None else nullcontext():
             try:
                 interp.narrow(node.test, holds, frame)
                 signal = block(interp, body, frame)
@@ -206,6 +208,12 @@ def undecided(interp: Interp, node: ast.If, test: Value, frame: Frame) -> Signal
         frame.result = result
         interp.assume_rest(test, two == "raise", frame)
         return kept or None
+    if frame.wanted is not MISSING:
+        ends = [way for way in outcomes if way[0] == RETURN and interp.truth(way[1]) is frame.wanted]
+        if len(ends) == 1:
+            interp.trail.apply(ends[0][2])
+            frame.result = ends[0][1]
+            return RETURN
     if one == two:
         merge(interp, one_changes, two_changes, text, frame)
         if one == RETURN:

@@ -96,6 +96,7 @@ class LoopNode(Node):
     early_exit: bool = False  # a break or return may end it before ``count``
     carries: tuple[str, ...] = ()  # tensors that one round hands to the next
     named: bool = False  # over the entries of a dict
+    entered: bool = False  # a ``while`` of one call that surely holds at first; whether it does again only the run knows
 
 
 @dataclass(eq=False, slots=True)

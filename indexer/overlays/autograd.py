@@ -44,7 +44,9 @@ def fill_gradients(interp: Any) -> None:
 
 
 def autograd_backward(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
-    interp.event("compute", site, author=AUTHOR, key="backward", value=site.text, loss=args[0] if args else None)
+    """``torch.autograd.backward(tensors)``, also the engine under it that some jobs call themselves."""
+    loss = args[0] if args else kwargs.get("tensors")
+    interp.event("compute", site, author=AUTHOR, key="backward", value=site.text, loss=loss[0] if isinstance(loss, tuple) and loss else loss)
     fill_gradients(interp)
     return None
 
@@ -188,7 +190,6 @@ def parameters_device(interp: Any, parameters: Value, site: Any) -> str | None:
     return None
 
 
-CONTEXT = "torch.autograd.function.FunctionCtx"
 def requires_grad(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
     """``p.requires_grad_(flag)``: kept on the tensor; the op itself is the table's."""
     flag = kwargs.get("requires_grad", args[1] if len(args) > 1 else True)
@@ -197,10 +198,13 @@ def requires_grad(interp: Any, site: Any, args: list[Value], kwargs: dict[str, V
     return NotImplemented
 
 
+CONTEXT = "torch.autograd.function.FunctionCtx"
+ENGINES = tuple(f"torch.autograd.{owner}._execution_engine.run_backward" for owner in ("Variable", "variable.Variable"))
 ENTRIES: dict[str, Any] = {
     "torch.Tensor.backward": backward,
     "torch.Tensor.requires_grad_": requires_grad,
     "torch.autograd.backward": autograd_backward,
+    **dict.fromkeys(ENGINES, autograd_backward),
     "torch.autograd.grad": grad,
     "torch.utils.checkpoint.checkpoint": checkpoint,
     "torch.utils.checkpoint.checkpoint_sequential": checkpoint_sequential,

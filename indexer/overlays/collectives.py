@@ -13,6 +13,7 @@ from typing import Any
 from cgx.indexer.interpreter.recorder import shown_at
 from cgx.indexer.interpreter.stdlib.support import nothing
 from cgx.indexer.interpreter.values import Alternatives, ByRank, ListValue, Opaque, TensorValue, Value
+from cgx.indexer.ops.rules.factory import LITERAL
 from cgx.indexer.overlays.arguments import argument_text, bind, flag, items_of
 from cgx.indexer.overlays.groups import group_purpose, purpose
 from cgx.indexer.overlays.transfer import tensor_bytes
@@ -165,12 +166,21 @@ def fill_output(interp: Any, row: CollectiveRow, bound: dict[str, Value]) -> Non
     """What a gather of objects leaves in the list of the caller is not known; what a broadcast leaves is the sender's."""
     if row.name == "broadcast_object_list":
         sent(interp, bound.get("object_list"), bound.get("src", 0))
+    written = bound.get("tensor" if row.name in IN_PLACE else "output_tensor" if "output_tensor" in bound else "output")
+    if isinstance(written, TensorValue) and (written.const is not None or LITERAL in written.attrs):
+        # The state is the first rank's: what that rank sends to all is what it had.
+        kept = written.attrs.get(LITERAL, written.const) if row.name == "broadcast" and bound.get("src", 0) == interp.world.ranks[0] else None
+        interp.trail.set(written, "const", kept)
+        interp.trail.del_item(written.attrs, LITERAL)
     held = bound.get("object_list" if row.name == "all_gather_object" else "object_gather_list")
     if row.name in ("all_gather_object", "gather_object"):
         for one in lists_in(held):
             given = bound.get("obj")
             each = list(given.values) if isinstance(given, ByRank) and len(given.values) == len(one.items) else [given] * len(one.items)
             interp.trail.replace(one, each)
+
+
+IN_PLACE = frozenset({"all_reduce", "broadcast", "reduce"})  # of one tensor, which takes the result
 
 
 def lists_in(value: Value) -> list[ListValue]:

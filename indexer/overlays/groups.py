@@ -139,13 +139,15 @@ def ranks_listed(ranks: Value) -> list[Value] | None:
 
 
 def new_group(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
-    """A group; its purpose is told by the variable it is bound to, which the pass reads at the use."""
+    """A group; its purpose is told by its description, else by the variable it is bound to, which the pass reads at the use."""
     ranks = kwargs.get("ranks", args[0] if args else None)
     listed = ranks_listed(ranks)
     size = len(listed) if listed is not None else interp.world.size
     if listed is not None:
         interp.trail.set_item(interp.flags, MADE, (*interp.flags.get(MADE, ()), (site.anchor, list(listed))))
-    return Opaque(GROUP, {"ranks": ranks, "cgx.size": size, "cgx.parallelism": purpose(site.text)}, site.anchor)
+    told = kwargs.get("group_desc", args[5] if len(args) > 5 else None)
+    meant = (purpose(told) if isinstance(told, str) else None) or purpose(site.text)
+    return Opaque(GROUP, {"ranks": ranks, "cgx.size": size, "cgx.parallelism": meant}, site.anchor)
 
 
 def group_size(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from cgx.indexer.interpreter.stdlib.array_values import exported
+from cgx.indexer.interpreter.stdlib.array_values import dtype_of, exported
 from cgx.indexer.interpreter.stdlib.support import (
     Args,
     Handler,
@@ -32,6 +32,8 @@ def drawn(place: int, dtype: str = "float64") -> Handler:
     """A random draw: an array of ``size`` (the positional argument at ``place``), or a number that is not known."""
 
     def call(interp: Any, site: Any, args: Args, kwargs: Kwargs) -> Value:
+        given = kwargs.get("dtype")
+        name = dtype if given is None else dtype_of(given)
         size = _size([arg for arg in args if not (isinstance(arg, Opaque) and arg.qname == GENERATOR)], kwargs, place)
         if size is None:
             return Unknown(site.text, "random", site.anchor, "int" if dtype == "int64" else "float")
@@ -42,7 +44,7 @@ def drawn(place: int, dtype: str = "float64") -> Handler:
         )
         return TensorValue(
             tuple(dim if isinstance(dim, int | Dim) else None for dim in shape),
-            dtype,
+            name,
             "cpu",
             library="numpy",
             anchor=site.anchor,

@@ -23,6 +23,9 @@ from cgx.indexer.ops.tensors import (
     tensor,
 )
 
+LITERAL = "cgx.literal"  # in the attrs of a device tensor: the few numbers it was made of, until something is written to it
+MAX_FLAGS = 64
+
 
 def _made(call: Call, shape: Shape, dtype: str | None, const: Any = None, device: str | None = None) -> TensorValue:
     """A tensor with the dtype and device that the call names, else those given."""
@@ -195,7 +198,10 @@ def from_data(call: Call) -> Value:
     const = nest(items, shape) if items is not None and is_static(shape) and shape is not None and 0 not in shape else None  # type: ignore[arg-type]
     if const is not None:
         const = mapped(lambda value: value, [(const, shape)], shape, dtype)  # type: ignore[list-item, arg-type]
-    return _made(call, shape, dtype, const)
+    result = _made(call, shape, dtype, const)
+    if const is not None and result.const is None and len(flat(const)) <= MAX_FLAGS:
+        result.attrs[LITERAL] = const
+    return result
 
 
 def read_data(data: Value, default: str) -> tuple[Shape, str | None, list[Any] | None]:

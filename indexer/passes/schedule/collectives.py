@@ -6,6 +6,7 @@ from typing import Any
 
 from cgx.indexer.interpreter.trace import Event, ModuleCall, Node, OpNode
 from cgx.indexer.passes.schedule.merge import in_run_order
+from cgx.indexer.passes.schedule.micro_steps import per_micro_step
 from cgx.indexer.passes.schedule.situation import Run, caller, data_of
 from cgx.indexer.passes.schedule.tree import Spot
 from cgx.indexer.passes.schedule.wrapped_collectives import wrapper_rows
@@ -23,7 +24,7 @@ def collective_rows(run: Run) -> list[dict[str, Any]]:
                 continue  # the forward of an evaluation has no backward
             rows.append((spot.order, explicit_row(run, spot)))
         rows += wrapper_rows(run)
-    return in_run_order(rows)
+    return per_micro_step(run.step, in_run_order(rows))
 
 
 def explicit_row(run: Run, spot: Spot) -> dict[str, Any]:

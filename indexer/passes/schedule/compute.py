@@ -105,8 +105,9 @@ def accumulation_rows(run: Run) -> Rows:
     step = run.step
     if step.kind != "training":
         return []
-    if step.micro is not None:
-        return [{"value": step.accumulate, "expr": step.micro.expr, "repeats": "forward and backward", "code_anchor": str(step.micro.anchor)}]
+    loop = step.micro or step.micro_place
+    if loop is not None:
+        return [{"value": step.accumulate, "expr": loop.expr, "repeats": "forward and backward", "code_anchor": str(loop.anchor)}]
     if step.accumulate_branch is not None:
         return [{"value": step.accumulate, "expr": step.accumulate_branch.text, "repeats": "forward and backward",
                  "code_anchor": str(step.accumulate_branch.anchor)}]  # fmt: skip

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from cgx.indexer.passes.schedule.merge import step_first
+from cgx.indexer.passes.schedule.micro_steps import per_micro_step
 from cgx.indexer.passes.schedule.situation import Run, caller, data_of
 from cgx.indexer.passes.schedule.tree import Spot
 
@@ -19,7 +20,7 @@ def copy_rows(run: Run) -> list[dict[str, Any]]:
         if data.get("reads"):
             moved = {"direction": "D2H", "what": data.get("what"), "non_blocking": False, "blocks_host": True, "bytes": data.get("bytes")}
             rows.append((spot.order, row(run, spot, moved)))
-    return step_first(rows)
+    return per_micro_step(run.step, step_first(rows))
 
 
 def row(run: Run, spot: Spot, data: dict[str, Any]) -> dict[str, Any]:

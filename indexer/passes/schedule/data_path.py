@@ -115,7 +115,7 @@ def sets_up(spot: Spot) -> bool:
 def loader_rows(run: Run, spot: Spot) -> list[tuple[int, int, dict[str, Any]]]:
     """The hops that the fetch of a loader holds; they run once a batch, in the loop that follows."""
     place = rank(run, spot)
-    shared = run.step.accumulate_branch is not None or (run.step.micro is not None and spot.holds(run.step.micro))
+    shared = run.step.accumulate_branch is not None or run.step.micro_place is not None or (run.step.micro is not None and spot.holds(run.step.micro))
     repeat = run.step.accumulate if shared and run.phases.in_step(spot) else 1
     rows = []
     for hop in data_of(spot).get("hops", []):

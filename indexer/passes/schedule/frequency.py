@@ -181,7 +181,7 @@ def repeat_of(spot: Spot, step: Step) -> int | None:
     first = single_round(spot)
     loop = unit_loop(spot, step) if first is None else first_unit(spot, first, step)[0]
     loops = [one for one in loops_inside(spot, loop) if first is None or one in spot.below(first)]
-    return product(sure_rounds(spot, one) for one in loops if not in_one_round(spot, one))
+    return product(sure_rounds(spot, one) for one in loops if one is not step.retry and not in_one_round(spot, one))
 
 
 def sure_rounds(spot: Spot, loop: LoopNode) -> int | None:
@@ -230,7 +230,8 @@ def repeat_in_step(spot: Spot, step: Step, samples: bool = True) -> int | None:
     """Times within one step. Without ``samples`` what a comprehension does for each sample of a batch counts once."""
 
     def product_of(loops: Iterable[LoopNode]) -> int | None:
-        return product(loop_count(one) if step.unit(one) else sure_rounds(spot, one) for one in loops if samples or one.over != "comprehension")
+        counted = (one for one in loops if one is not step.retry and (samples or one.over != "comprehension"))
+        return product(loop_count(one) if step.unit(one) else sure_rounds(spot, one) for one in counted)
 
     if step.loop is None and step.micro is not None and spot.holds(step.micro):
         return product_of(one for one in [step.micro, *loops_inside(spot, step.micro)] if not in_one_round(spot, one))

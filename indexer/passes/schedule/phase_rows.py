@@ -6,10 +6,11 @@ import re
 from typing import Any
 
 from cgx.indexer.interpreter.trace import BranchNode, Event, LoopNode, ModuleCall, Node
-from cgx.indexer.passes.schedule.counts import as_count
+from cgx.indexer.passes.schedule.counts import as_count, total
 from cgx.indexer.passes.schedule.data_path import loop_after
 from cgx.indexer.passes.schedule.device_batches import add_taken
 from cgx.indexer.passes.schedule.frequency import frequency_of, repeat_in_step, steady
+from cgx.indexer.passes.schedule.micro_steps import SPREAD
 from cgx.indexer.passes.schedule.phase_of import OPTIMIZER_KEYS
 from cgx.indexer.passes.schedule.phase_places import anchor_of, setup_anchor
 from cgx.indexer.passes.schedule.situation import Run, last_words
@@ -277,14 +278,15 @@ def repeat_of_phase(run: Run, name: str, lead: list[Spot], kind: str) -> int | N
     if kind == "one-off" or name in ("logging", "checkpoint"):
         return 1
     if name in ("evaluation", "forward", "backward", "prefill", "decode", "sample"):
-        total = 0
-        for spot in lead:
-            count = repeat_in_step(spot, run.step)
-            if count is None:
-                return None
-            total += count
-        return total if name == "evaluation" else repeat_in_step(least_repeated(run, lead) if name == "backward" else lead[0], run.step)
+        if run.step.micro_place is not None and name in SPREAD:
+            return run.step.accumulate
+        all_of_them = total(repeat_in_step(spot, run.step) for spot in lead)
+        if all_of_them is None:
+            return None
+        return all_of_them if name == "evaluation" else repeat_in_step(least_repeated(run, lead) if name == "backward" else lead[0], run.step)
     first = lead[0].node
+    if name == "data" and run.step.micro_place is not None and total(repeat_in_step(spot, run.step) for spot in lead) == run.step.accumulate:
+        return run.step.accumulate
     if name == "data" and isinstance(first, Event) and first.kind == "fetch":
         in_step = run.step.loop is not None and lead[0].holds(run.step.loop) and not first.data.get("opened")
         if (in_step and run.step.accumulate_branch is None) or (run.step.micro is not None and lead[0].holds(run.step.micro)):

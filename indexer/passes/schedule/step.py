@@ -26,6 +26,7 @@ from cgx.indexer.interpreter.trace import (
 )
 from cgx.indexer.interpreter.values import ModuleInstance, Opaque, Unknown, Value
 from cgx.indexer.passes.schedule.counts import as_count, loop_count
+from cgx.indexer.passes.schedule.micro_steps import spread
 from cgx.indexer.passes.schedule.tree import Spot, child_lists, events, spots
 from cgx.model.anchors import Anchor
 
@@ -55,6 +56,8 @@ class Step:
     entry_node: Node | None = None
     accumulate: int | None = None
     accumulate_branch: BranchNode | None = None
+    micro_place: LoopNode | None = None  # where no one loop holds the micro-steps: the one with the most of them
+    retry: LoopNode | None = None  # runs forward and backward again where the first run failed
     forwards: list[Spot] = field(default_factory=list)
     backwards: list[Spot] = field(default_factory=list)
     optimizers: list[Spot] = field(default_factory=list)
@@ -139,7 +142,9 @@ def training_step(found: list[Spot], models: list[Spot], backwards: list[Spot], 
     inside = [spot for spot in models if step.loop is None or spot.holds(step.loop)]
     step.forwards = [spot for spot in inside if trains(spot)] or inside
     step.micro = micro_loop(step)
-    if step.micro is not None:
+    if spread(step):
+        pass
+    elif step.micro is not None:
         step.accumulate = loop_count(step.micro)
     else:
         guarded_accumulation(step)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from cgx.indexer.passes.schedule.merge import in_run_order
+from cgx.indexer.passes.schedule.micro_steps import per_micro_step
 from cgx.indexer.passes.schedule.situation import Run, caller, data_of
 from cgx.indexer.passes.schedule.tree import Spot
 
@@ -19,7 +20,7 @@ def sync_rows(run: Run) -> list[dict[str, Any]]:
         data = data_of(spot)
         if data.get("blocks_host"):
             rows.append((spot.order, row(run, spot, str(data.get("sync_kind") or "other"), data.get("what"))))
-    return in_run_order(rows)
+    return per_micro_step(run.step, in_run_order(rows))
 
 
 def row(run: Run, spot: Spot, kind: str, what: Any) -> dict[str, Any]:
