@@ -412,7 +412,7 @@ def dictcomp(interp: Interp, node: ast.DictComp, frame: Frame) -> Value:
         key = interp.key(interp.eval(node.key, inner))
         value = interp.eval(node.value, inner)
         if key is MISSING:
-            result.open, result.other = True, open_dicts.gathered(result.other, value)
+            open_dicts.put(result, value)
         else:
             result.items[key] = value
             result.origins[key] = frame.anchor(node)

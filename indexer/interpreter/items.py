@@ -6,7 +6,7 @@ from functools import reduce
 from typing import TYPE_CHECKING
 
 from cgx.indexer.interpreter import batches, loaded, open_dicts, operators
-from cgx.indexer.interpreter.joins import join, join_tensors, same
+from cgx.indexer.interpreter.joins import join, join_tensors, same, stand_in
 from cgx.indexer.interpreter.scopes import Site
 from cgx.indexer.interpreter.stdlib.array_values import host
 from cgx.indexer.interpreter.values import (
@@ -154,14 +154,18 @@ def _from_dict(interp: Interp, owner: DictValue, key: Value, site: Site) -> Valu
     if found is MISSING:
         if isinstance(key, Unknown) and (tensor := open_dicts.element(owner)) is not None:
             return tensor
+        if isinstance(key, Unknown) and owner.other is not None and (not owner.items or owner.under is key):
+            return owner.other
+        if isinstance(key, Unknown) and isinstance(owner.default, ClassValue):  # an entry of its own, as far as is known
+            made = interp.call(owner.default, [], {}, site)
+            set_item(interp, owner, key, made, site)
+            return made
         if owner.items and isinstance(key, Unknown):
             values = list(owner.items.values())
             if all(value is values[0] for value in values) or same_kind(values):
                 return values[0]
         if isinstance(key, Unknown) and (inner := open_dicts.inner(owner) or _made_for(interp, owner)) is not None:
             return inner
-        if isinstance(key, Unknown) and owner.other is not None and (not owner.items or owner.under is key):
-            return owner.other
         return operators.derived(interp, (key,), site) if isinstance(key, Unknown) else interp.unknown(site.text, "data", site)
     if found in owner.items:
         return interp.pick(owner.items[found])
@@ -331,10 +335,11 @@ def iterate(interp: Interp, value: Value, site: Site) -> list[Value] | Sequence 
 def _maybe_open(interp: Interp, items: list[Value], is_open: bool, site: Site) -> list[Value] | Sequence:
     if not is_open:
         return list(items)
+    alike = stand_in(items)
     element: Value = items[0] if items else Unknown(f"element of {site.text}", "data", site.anchor)
-    for item in items[1:]:
+    for item in items[1:] if alike is None else ():
         element = join(element, item, "another element", site.anchor, site.text)
-    return Sequence(element, Unknown(f"len({site.text})", "data", site.anchor, "int"), "list")
+    return Sequence(alike or element, Unknown(f"len({site.text})", "data", site.anchor, "int"), "list")
 
 
 def _rows(interp: Interp, tensor: TensorValue, site: Site) -> list[Value] | Sequence:

@@ -12,6 +12,7 @@ from cgx.indexer.interpreter.values import (
     Device,
     DType,
     GeneratorValue,
+    Instance,
     Opaque,
     Sequence,
     TensorValue,
@@ -106,6 +107,18 @@ def join(one: Value, other: Value, condition: str, anchor: Anchor | None = None,
     if len(options) > MAX_OPTIONS:
         return Unknown(name, "undecided-branch", anchor, guard=condition)
     return Alternatives(tuple(options), anchor)
+
+
+def stand_in(items: list[Value]) -> Instance | None:
+    """One object for so many of a class of the source that alternatives cannot hold them: what their attributes have in common."""
+    first = items[0] if items else None
+    if len(items) <= MAX_OPTIONS or type(first) is not Instance or not all(type(item) is Instance and item.cls is first.cls for item in items):
+        return None
+    attrs = dict(first.attrs)
+    for item in items[1:]:
+        attrs = {name: join(value, item.attrs[name], "another element", None, name) for name, value in attrs.items() if name in item.attrs}
+    some = any(item.open or len(item.attrs) != len(attrs) for item in items)
+    return Instance(first.cls, attrs, first.constructed_at, dict(first.origins), some)
 
 
 def one_loader(one: Value, other: Value) -> bool:

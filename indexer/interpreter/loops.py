@@ -16,7 +16,7 @@ from cgx.indexer.interpreter.blocks import run_block
 from cgx.indexer.interpreter.carried import carried
 from cgx.indexer.interpreter.expressions import eval_test
 from cgx.indexer.interpreter.items import opened
-from cgx.indexer.interpreter.joins import ANOTHER, join, join_shapes, join_tensors, same
+from cgx.indexer.interpreter.joins import ANOTHER, join, join_shapes, join_tensors, same, stand_in
 from cgx.indexer.interpreter.named_rounds import by_name, tables
 from cgx.indexer.interpreter.rounds import rounds as rounds_of
 from cgx.indexer.interpreter.scopes import Frame, Site
@@ -162,6 +162,8 @@ def any_of(items: list[Value], loop: LoopNode) -> Value:
             return alike
     if tensor_tables(items):
         return DictValue({key: any_tensor([item.items[key] for item in items]) for key in first.items})
+    if (one := stand_in(items)) is not None:
+        return one
     result = first
     for item in items[1:]:
         result = join(result, item, "another element", loop.anchor, loop.target)

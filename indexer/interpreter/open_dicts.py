@@ -14,6 +14,7 @@ from cgx.indexer.interpreter.values import (
     MAYBE,
     Alternatives,
     DictValue,
+    Instance,
     ListValue,
     Sequence,
     TensorValue,
@@ -73,6 +74,11 @@ def inner(table: DictValue) -> DictValue | ListValue | None:
     return table_in(table.other) if table.open and not table.items else None
 
 
+def record(table: DictValue) -> Instance | None:
+    """The object that stands under a name that is not known, where no name is."""
+    return table.other if table.open and not table.items and isinstance(table.other, Instance) else None
+
+
 def element(table: DictValue) -> TensorValue | None:
     """What any of the tensors in it is."""
     found = standing(table)
@@ -86,11 +92,17 @@ def listed(interp: Any, table: DictValue, what: str, site: Site) -> Sequence | N
     one: Value = element(table)
     key = Unknown(f"keys of {site.text}", "data", site.anchor, "str")
     if one is None:
-        one, key = inner(table), Unknown(f"keys of {site.text}", "data", site.anchor)
+        one, key = inner(table) or record(table), Unknown(f"keys of {site.text}", "data", site.anchor)
     if one is None:
         return None
     entry: Value = {"items": (key, one), "values": one, "keys": key}[what]
     return Sequence(entry, interp.unknown(f"len({site.text})", "data", site, "int"), "list")
+
+
+def put(table: DictValue, value: Value) -> None:
+    """A new table is filled under a name that is not known: tensors and tables are joined, of objects the first stands for all."""
+    table.open, held = True, table.other
+    table.other = gathered(held, value) or shared(held, value) or (value if held is None and isinstance(value, Instance) else held)
 
 
 def extent(table: DictValue) -> Any:

@@ -9,7 +9,7 @@ from cgx.indexer.ops.dtypes import BYTES, REAL_OF
 from cgx.indexer.ops.results import NamedResult
 from cgx.indexer.ops.rules.query import shape_value
 from cgx.indexer.ops.shapes import numel
-from cgx.indexer.ops.tensors import view_of
+from cgx.indexer.ops.tensors import like, view_of
 
 VIEW_ATTRIBUTES: dict[str, str] = {
     "T": "torch.Tensor.T", "mT": "torch.Tensor.mT", "H": "torch.Tensor.H", "mH": "torch.Tensor.mH", "real": "torch.Tensor.real",
@@ -87,7 +87,11 @@ def _data(base: TensorValue) -> Value:
 
 
 def _gradient(base: TensorValue) -> Value:
-    """The gradient is there after a backward pass: a tensor like this one, or None before it."""
+    """The gradient is there after a backward pass. A parameter's is read behind one: a tensor like it, where it learns."""
+    if base.parameter and base.requires_grad is not False:
+        result = like(base, base.shape)
+        result.attrs["cgx.kin"] = "gradient"
+        return result
     return _unknown(base, "grad", "tensor")
 
 

@@ -209,7 +209,7 @@ def in_one_round(spot: Spot, loop: LoopNode) -> bool:
         if isinstance(node, LoopNode):
             return False
         if isinstance(node, BranchNode) and ELEMENT in node.text:
-            return True
+            return loop_count(loop) is not None  # more elements than those that are known: how many are such is not known
         if isinstance(node, BranchNode) and not node.decided and ONCE.match(node.text) and counts_up(node.text, loop):
             return True
     return False
