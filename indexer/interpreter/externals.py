@@ -318,12 +318,16 @@ class Externals:
             result = Unknown(site.text, "unmodelled", site.anchor, settle=("--env", qname.partition(".")[0]))
             self.emit(OpNode(site.anchor, site.text, qname=qname, inputs=torch_tensors, outputs=[], opaque=True))
             return result
-        if torch_tensors and not self.forward_depth and isinstance(func, Unknown | Opaque):
-            from cgx.indexer.overlays.outside_models import loss_by_use
+        if torch_tensors and not self.forward_depth and (isinstance(func, Unknown | Opaque) or qname.partition(".")[0] not in ("torch", "builtins", "numpy")):
+            from cgx.indexer.overlays.outside_models import number_by_use
 
-            loss = loss_by_use(self, site, torch_tensors)
-            if loss is not NotImplemented:
-                return loss
+            number = number_by_use(self, site, torch_tensors)
+            if number is not NotImplemented:
+                return number
+        if not torch_tensors and isinstance(site.node, ast.Call):
+            from cgx.indexer.overlays.schedulers import step_by_name
+
+            step_by_name(self, site, qname)
         if isinstance(func, Unknown):
             if isinstance(site.node, ast.Call) and isinstance(site.node.func, ast.Attribute) and site.node.func.attr == "backward" and not self.in_model:
                 return self.call_external("torch.Tensor.backward", [None, *args], kwargs, site)  # whatever the loss is

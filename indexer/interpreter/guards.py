@@ -173,11 +173,14 @@ class Guards:
         return None
 
     def _counts(self: Any, test: ast.expr, node: ast.expr, frame: Frame) -> bool:
-        """The part of a condition can hold: it stands in no ``and`` beside something that surely does not."""
-        for one in _ands(test):
+        """The part decides: it stands in no ``and`` beside something that surely does not hold, in no ``or`` beside what does."""
+        for one in _bool_ops(test):
             if any(part is node or node in ast.walk(part) for part in one.values):
                 others = (part for part in one.values if node not in ast.walk(part) and _asks_only(part))
-                if any(self.attempt(lambda part=part: self.truth(self.eval(part, frame))) is False for part in others):
+                settled = isinstance(one.op, ast.Or)
+                if settled:  # what a first round alone finds true is no such thing
+                    others = (part for part in others if isinstance(part, ast.Compare) and isinstance(part.ops[0], ast.Is | ast.IsNot))
+                if any(self.attempt(lambda part=part: self.truth(self.eval(part, frame))) is settled for part in others):
                     return False
         return True
 
@@ -236,8 +239,8 @@ def _asks_only(node: ast.expr) -> bool:
     return True
 
 
-def _ands(test: ast.expr) -> tuple[ast.BoolOp, ...]:
-    return tuple(node for node in ast.walk(test) if isinstance(node, ast.BoolOp) and isinstance(node.op, ast.And))
+def _bool_ops(test: ast.expr) -> tuple[ast.BoolOp, ...]:
+    return tuple(node for node in ast.walk(test) if isinstance(node, ast.BoolOp))
 
 
 def _sized(node: ast.expr) -> bool:

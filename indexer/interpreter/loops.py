@@ -298,8 +298,8 @@ def looks_up(node: Any) -> bool:
 
 
 def records(items: list[Value]) -> bool:
-    """Dicts (or tuples of them) that differ, such as parameter groups: no one of them stands for all."""
-    parts = [part for item in items for part in (item if isinstance(item, tuple) else (item,))]
+    """Dicts (or tuples of them, numbered or not) that differ, such as parameter groups: no one of them stands for all."""
+    parts = [part for item in items for part in (item if isinstance(item, tuple) else (item,)) if type(part) is not int]
     return bool(parts) and all(isinstance(part, DictValue) for part in parts)
 
 

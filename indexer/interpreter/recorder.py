@@ -137,3 +137,11 @@ def shown_at(interp: Any, anchor: Anchor) -> Anchor:
     calls = (node.anchor for node in reversed(interp.stack) if isinstance(node, CallNode) and not node.anchor.path.startswith("cgx:"))
     sites: list[Anchor] = getattr(interp, "site_stack", [])
     return next(calls, sites[-1] if sites else anchor)
+
+
+def made_at(interp: Any, site: Any) -> Anchor:
+    """Where a part of the data path is made: what a library builds is built at the line of the source that called it."""
+    frame = getattr(site, "frame", None)
+    if frame is None or not frame.code.external:
+        return shown_at(interp, site.anchor)
+    return next((node.anchor for node in reversed(interp.stack) if isinstance(node, CallNode) and not node.outside), site.anchor)

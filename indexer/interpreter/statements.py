@@ -162,6 +162,12 @@ def leave_once(interp: Interp, side: BranchNode, condition: str) -> None:
             waiting.extend(node.children)
 
 
+def asserts_otherwise(node: ast.If) -> bool:
+    """``if not ok(x): print(x); assert ok(x)``: the branch ends the job."""
+    last = node.body[-1]
+    return isinstance(last, ast.Assert) and isinstance(node.test, ast.UnaryOp) and isinstance(node.test.op, ast.Not) and ast.dump(last.test) == ast.dump(node.test.operand)
+
+
 def undecided(interp: Interp, node: ast.If, test: Value, frame: Frame) -> Signal:
     """Both branches from the same state; what they leave behind is joined."""
     text = frame.code.text(node.test)
@@ -214,6 +220,7 @@ def undecided(interp: Interp, node: ast.If, test: Value, frame: Frame) -> Signal
             interp.trail.apply(ends[0][2])
             frame.result = ends[0][1]
             return RETURN
+    sides[0].aborts |= asserts_otherwise(node)
     if one == two:
         merge(interp, one_changes, two_changes, text, frame)
         if one == RETURN:

@@ -10,7 +10,7 @@ import math
 from typing import Any
 
 from cgx.indexer.interpreter.batches import placed
-from cgx.indexer.interpreter.recorder import shown_at
+from cgx.indexer.interpreter.recorder import made_at
 from cgx.indexer.interpreter.trace import Event, ScopeNode
 from cgx.indexer.interpreter.values import (
     MISSING,
@@ -52,7 +52,7 @@ def construct(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value
     if attrs["sampler"] is None and attrs.get("batch_sampler") is None:
         name = "RandomSampler" if flag(attrs["shuffle"]) else "SequentialSampler"
         attrs["sampler"] = Opaque(f"torch.utils.data.{name}", {"data_source": attrs.get("dataset")}, None)
-    return Opaque(LOADER, attrs, shown_at(interp, site.anchor))
+    return Opaque(LOADER, attrs, made_at(interp, site))
 
 
 def initialise(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
@@ -245,6 +245,10 @@ def hops(loader: Opaque) -> list[dict[str, Any]]:
          "anchor": getattr(sampler, "anchor", None) or getattr(sampler, "constructed_at", None) or loader.anchor,
          "workers": 0, "asynchronous": False, "blocks_step": runs["blocks_step"]},
     ]  # fmt: skip
+    drawn = sampler.attrs.get("sampler") if isinstance(sampler, Opaque) else None  # what a batch sampler groups
+    if isinstance(drawn, Opaque | Instance):
+        rows.insert(0, {**rows[0], "by": drawn.qname if isinstance(drawn, Opaque) else drawn.cls.qname,
+                        "anchor": (drawn.anchor if isinstance(drawn, Opaque) else drawn.constructed_at) or rows[0]["anchor"]})  # fmt: skip
     if iterable(attrs.get("dataset")):
         rows = []
     seen = attrs.get("cgx.seen") or []

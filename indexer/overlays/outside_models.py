@@ -15,7 +15,7 @@ from cgx.indexer.overlays.sourceless import blank, called, device_of
 from cgx.indexer.overlays.tensor_mappings import mapping
 
 AUTHOR = "overlays.outside_models"
-BACKWARD = f"{AUTHOR}.backward"
+NUMBERS = f"{AUTHOR}.numbers"
 MODEL = "cgx.OutsideModel"
 OF_PARAMETERS = frozenset({"parameters", "named_parameters", "named_modules", "modules", "children", "named_children"})
 PASSES_ON = frozenset({"to", "cuda", "cpu", "eval", "train", "half", "float", "bfloat16", "requires_grad_"})
@@ -73,17 +73,43 @@ def by_use(interp: Any, qname: str, site: Any, args: list[Value], kwargs: dict[s
     return outside(interp, qname, site, "") if _place(site.node) in facts[AUTHOR] else NotImplemented
 
 
-def loss_by_use(interp: Any, site: Any, tensors: list[TensorValue]) -> Value:
-    """What a loss that nobody knows makes of device tensors: a number, where the same file calls its ``backward()``."""
+def number_by_use(interp: Any, site: Any, tensors: list[TensorValue]) -> Value:
+    """What a loss or metric that nobody knows makes of device tensors: numbers beside them, where the same file takes them for such."""
     if not isinstance(site.node, ast.Call):
         return NotImplemented
     facts = site.frame.code.facts
-    if BACKWARD not in facts:
-        facts[BACKWARD] = used_as(site.frame.code.tree, frozenset({"backward"}))
+    if NUMBERS not in facts:
+        facts[NUMBERS] = numbers_in(site.frame.code.tree)
     devices = {tensor.device for tensor in tensors}
-    if _place(site.node) not in facts[BACKWARD] or len(devices) != 1:
+    count = facts[NUMBERS].get(_place(site.node))
+    if count is None or len(devices) != 1:
         return NotImplemented
-    return TensorValue((), None, devices.pop(), requires_grad=True)
+    device = devices.pop()
+    if not count:
+        return TensorValue((), None, device, requires_grad=True)
+    return tuple(TensorValue((), None, device) for _ in range(count)) if device != "cpu" else NotImplemented
+
+
+def numbers_in(tree: ast.Module) -> dict[Place, int]:
+    """Calls bound to a name that goes backward (0), or to several that are read with ``item()`` (their number)."""
+    calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call)]
+    learnt = frozenset(ast.unparse(node.args[0]) for node in calls if node.args and isinstance(node.args[0], ast.Name) and takes_loss(node))
+    found = dict.fromkeys(used_as(tree, frozenset({"backward"}), learnt), 0)
+    read = {ast.unparse(node.func.value) for node in calls if isinstance(node.func, ast.Attribute) and node.func.attr == "item"}
+    for node in ast.walk(tree):
+        if not isinstance(node, ast.Assign) or not isinstance(node.value, ast.Call):
+            continue
+        names = node.targets[0].elts if isinstance(node.targets[0], ast.Tuple | ast.List) else []
+        if names and all(ast.unparse(name) in read for name in names):
+            found[_place(node.value)] = len(names)
+    return found
+
+
+def takes_loss(call: ast.Call) -> bool:
+    """``scaler.scale(loss)``, ``accelerator.backward(loss)``, or a helper that is given the optimizer too."""
+    if isinstance(call.func, ast.Attribute) and call.func.attr in ("scale", "backward"):
+        return True
+    return any("optim" in ast.unparse(arg).lower() for arg in call.args[1:] if isinstance(arg, ast.Name | ast.Attribute))
 
 
 def outside(interp: Any, qname: str, site: Any, gives: str) -> ModuleInstance:
@@ -97,10 +123,11 @@ def _absent(name: str, qname: str, site: Any) -> Unknown:
     return Unknown(name, "missing-module", site.anchor, settle=("--env", top) if top != "torch" else None)
 
 
-def used_as(tree: ast.Module, methods: frozenset[str]) -> frozenset[Place]:
-    """The calls whose result, also behind ``.to(device)`` and its kind, is bound to something that these methods are called of."""
+def used_as(tree: ast.Module, methods: frozenset[str], more: frozenset[str] = frozenset()) -> frozenset[Place]:
+    """The calls whose result, also behind ``.to(device)`` and its kind, is bound to something that these methods are called of, or to ``more``."""
     calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)]
     asked = {ast.unparse(node.func.value) for node in calls if isinstance(node.func, ast.Attribute) and node.func.attr in methods}
+    asked |= more
     found: set[Place] = set()
     for node in ast.walk(tree):
         if not isinstance(node, ast.Assign) or not any(ast.unparse(target) in asked for target in node.targets):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from cgx.indexer.interpreter.recorder import shown_at
+from cgx.indexer.interpreter.recorder import made_at
 from cgx.indexer.interpreter.stdlib.support import nothing
 from cgx.indexer.interpreter.values import ListValue, Opaque, TensorValue, Value
 from cgx.indexer.overlays.arguments import bind, items_of
@@ -15,7 +15,7 @@ _D = "torch.utils.data"
 
 def sampler(qname: str, signature: str) -> Any:
     def construct(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
-        return Opaque(qname, dict(bind(signature, args, kwargs)), site.anchor)
+        return Opaque(qname, dict(bind(signature, args, kwargs)), made_at(interp, site))
 
     return construct
 
@@ -25,7 +25,7 @@ def distributed(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Val
     bound = bind("dataset num_replicas rank shuffle seed drop_last", args, kwargs)
     world = bound.get("num_replicas")
     bound["cgx.world"] = world if world is not None else interp.world.size
-    return Opaque(f"{_D}.distributed.DistributedSampler", dict(bound), shown_at(interp, site.anchor))
+    return Opaque(f"{_D}.distributed.DistributedSampler", dict(bound), made_at(interp, site))
 
 
 def object_length(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:

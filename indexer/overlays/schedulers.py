@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ast
+import re
 from typing import Any
 
 from cgx.indexer.interpreter.stdlib.support import nothing
@@ -10,6 +12,8 @@ from cgx.indexer.overlays.arguments import bind, plain
 
 AUTHOR = "overlays.schedulers"
 SCHEDULER = "torch.optim.lr_scheduler.LRScheduler"
+STEPS = ("step", "step_update")  # the second one is timm's, for each update
+NAMED = re.compile(r"sched", re.IGNORECASE)
 NAMES: dict[str, str] = {
     "LambdaLR": "optimizer lr_lambda last_epoch",
     "MultiplicativeLR": "optimizer lr_lambda last_epoch",
@@ -52,6 +56,15 @@ def note_first_rates(interp: Any, optimizer: Value) -> None:
 def step(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
     interp.event("compute", site, author=AUTHOR, key="lr_schedule", value="step", at="step")
     return None
+
+
+def step_by_name(interp: Any, site: Any, qname: str) -> None:
+    """``lr_scheduler.step_update(n)`` of an object that nobody knows, in code that learns."""
+    func = site.node.func
+    if not isinstance(func, ast.Attribute) or func.attr not in STEPS or interp.forward_depth or not interp.flags.get("grad", True):
+        return
+    if NAMED.search(ast.unparse(func.value)) or NAMED.search(qname):
+        step(interp, site, [], {})
 
 
 def last_lr(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:

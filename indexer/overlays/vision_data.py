@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from cgx.indexer.interpreter.recorder import made_at
 from cgx.indexer.interpreter.stdlib.files import WORKER
 from cgx.indexer.interpreter.trace import CallNode
 from cgx.indexer.interpreter.values import Opaque, TensorValue, Value
@@ -93,7 +94,7 @@ def dataset(row: DatasetRow) -> Any:
         return Opaque(
             qname,
             {**bound, **held(row, count), "cgx.length": count, "cgx.element": element, "cgx.hops": hops, "cgx.base": DATASET},
-            site.anchor,
+            made_at(interp, site),
         )
 
     return construct
@@ -124,7 +125,7 @@ def fake_data(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value
     return Opaque(
         "torchvision.datasets.FakeData",
         {**bound, "cgx.length": size, "cgx.element": element, "cgx.hops": hops},
-        site.anchor,
+        made_at(interp, site),
     )
 
 
@@ -138,7 +139,7 @@ def pair(value: Value) -> tuple[int | None, int | None]:
 
 def transform(name: str, signature: str = "size") -> Any:
     def construct(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
-        return Opaque(f"{_T}.{name}", dict(bind(signature, args, kwargs)), site.anchor)
+        return Opaque(f"{_T}.{name}", dict(bind(signature, args, kwargs)), made_at(interp, site))
 
     return construct
 

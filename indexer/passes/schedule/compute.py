@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from cgx.indexer.interpreter.trace import ModuleCall, OpNode, ScopeNode
+from cgx.indexer.interpreter.trace import BranchNode, ModuleCall, OpNode, ScopeNode
 from cgx.indexer.overlays.arguments import dtype_name, flag
 from cgx.indexer.passes.schedule.compiled import compile_rows
 from cgx.indexer.passes.schedule.merge import merged
@@ -109,9 +109,18 @@ def accumulation_rows(run: Run) -> Rows:
     if loop is not None:
         return [{"value": step.accumulate, "expr": loop.expr, "repeats": "forward and backward", "code_anchor": str(loop.anchor)}]
     if step.accumulate_branch is not None:
-        return [{"value": step.accumulate, "expr": step.accumulate_branch.text, "repeats": "forward and backward",
-                 "code_anchor": str(step.accumulate_branch.anchor)}]  # fmt: skip
+        guard = guard_in_step(run, step.accumulate_branch)
+        return [{"value": step.accumulate, "expr": guard.text, "repeats": "forward and backward", "code_anchor": str(guard.anchor)}]
     return []
+
+
+def guard_in_step(run: Run, branch: BranchNode) -> BranchNode:
+    """The guard of the micro-steps: a helper that takes the step may be told of it, and the step's own function asks it too."""
+    own = run.step.loop.anchor.symbol if run.step.loop is not None else branch.anchor.symbol
+    if branch.anchor.symbol == own:
+        return branch
+    others = (one for spot in run.spots for one in spot.path if isinstance(one, BranchNode) and one.period == branch.period)
+    return next((one for one in others if one.anchor.symbol == own), branch)
 
 
 def precision_rows(run: Run) -> Rows:
@@ -167,7 +176,7 @@ def kernel_rows(run: Run) -> Rows:
     rows: Rows = []
     for spot in run.spots:
         node = spot.node
-        if isinstance(node, OpNode) and node.opaque and not node.qname.startswith("torch.") and not CLASS.search(node.qname) and run.phases.in_step(spot) and run.phases.of(spot) != "evaluation":
+        if isinstance(node, OpNode) and node.opaque and not node.qname.startswith(("torch.", "scipy.", "sklearn.")) and not CLASS.search(node.qname) and run.phases.in_step(spot) and run.phases.of(spot) != "evaluation":
             rows.append({"value": node.qname, "module": spot.modules[-1] if spot.modules else None, "code_anchor": str(spot.anchor)})
     return rows
 

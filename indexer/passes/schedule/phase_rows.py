@@ -20,6 +20,8 @@ from cgx.indexer.passes.schedule.tree import Spot
 
 SHARED = ("prefill", "decode")
 WINDOW = re.compile(r"\[[^\]]*\b[A-Za-z_]\w*\s*:\s*[A-Za-z_]\w*\s*\]")  # tokens[:, start:end]
+STEPS = ("step", "micro-step")
+EACH = tuple((per, None, "") for per in STEPS)
 DEVICE_ONLY = frozenset({"forward", "backward", "optimizer", "decode", "sample"})
 GATHERS = frozenset({"all_gather", "gather", "all_to_all", "send", "recv"})  # state is brought together; a barrier or a word is not
 FIXED = re.compile(r"""print\((\s*(['"])[^'"{]*\2\s*(,\s*(end|flush)=[^,]*)*)?\)$""")  # a line that tells nothing of the run
@@ -98,11 +100,11 @@ def telling(run: Run, groups: dict[Any, list[Spot]], loose: list[Spot]) -> dict[
     reads = [spot for spot in loose if is_read(spot)]
     rates = {group_of(run, "logging", spot) for spot in reads}
     # what is shown every so many steps was read in each of them before
-    each_step = min((spot.order for spot in reads if group_of(run, "logging", spot) == ("step", None, "")), default=None)
+    each_step = min((spot.order for spot in reads if group_of(run, "logging", spot) in EACH), default=None)
     return {
         key: part
         for key, part in groups.items()
-        if key in rates or (each_step is not None and key[0] == "step" and part[-1].order > each_step)
+        if key in rates or (each_step is not None and key[0] in STEPS and part[-1].order > each_step)
     }
 
 

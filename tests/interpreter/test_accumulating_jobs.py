@@ -1,0 +1,64 @@
+"""Jobs whose helpers take the micro-steps: a scaler that is told when to step, losses and schedulers of libraries that are not there."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from interpreted import NET, job, record
+
+HELPED = NET + """
+import math, elsewhere
+class Scaler:
+    def __init__(self):
+        self.scaler = torch.cuda.amp.GradScaler()
+    def __call__(self, loss, optimizer, update):
+        self.scaler.scale(loss).backward()
+        if update:
+            self.scaler.step(optimizer)
+            self.scaler.update()
+def log_every(loader, every):
+    i = 0
+    for batch in loader:
+        yield batch
+        if i % every == 0 or i == len(loader) - 1:
+            print(i)
+        i += 1
+model = Net().cuda()
+parts = list(model.parameters())
+optimizer = torch.optim.AdamW([{'params': parts[:1], 'scale': 1.0}, {'params': parts[1:], 'scale': 0.5}], 0.1)
+scheduler, criterion, scaler, rates = elsewhere.Scheduler(optimizer), elsewhere.Loss(), Scaler(), [0.1] * 100
+data = torch.utils.data.TensorDataset(torch.zeros(64, 4))
+drawn = torch.utils.data.BatchSampler(torch.utils.data.RandomSampler(data), 8, drop_last=True)
+loader = torch.utils.data.DataLoader(data, batch_sampler=drawn)
+for step, (x,) in enumerate(log_every(loader, 10)):
+    if rates is not None or step % 4 == 0:
+        for i, group in enumerate(optimizer.param_groups):
+            group['lr'] = rates[step] * group['scale']
+    out = model(x.cuda())
+    loss = criterion(out, out)
+    top1, top5 = elsewhere.accuracy(out, out)
+    value = loss.item()
+    if not math.isfinite(value):
+        print('stop', value)
+        assert math.isfinite(value)
+    scaler(loss, optimizer, update=(step + 1) % 4 == 0)
+    if (step + 1) % 4 == 0:
+        optimizer.zero_grad()
+        scheduler.step_update(step)
+    print(top1.item(), top5.item())
+"""
+
+
+def test_helpers_that_are_told_when_to_step(tmp_path: Path) -> None:
+    found = record(job(tmp_path, {"main.py": HELPED}))
+    lines = HELPED.splitlines()
+    at = found["compute"]["gradient_accumulation"]["code_anchor"].rpartition(":")[2]
+    assert (found["compute"]["gradient_accumulation"]["value"], lines[int(at) - 1]) == (4, "    if (step + 1) % 4 == 0:")
+    assert [(row["value"], row["frequency"]) for row in found["compute"]["lr_schedule"]] == [("set by hand", {"per": "micro-step"}), ("step", {"per": "step"})]
+    assert [row["every"]["count"] for row in found["phases"] if row["name"] == "logging" and "every" in row] == [10]
+    assert [row["by"].rpartition(".")[2] for row in found["data_path"] if row["hop"] == "sample"] == ["RandomSampler", "BatchSampler"]
+
+
+def test_numbers_of_losses_that_nobody_knows(tmp_path: Path) -> None:
+    found = record(job(tmp_path, {"main.py": HELPED}))
+    assert {row["what"] for row in found["host_device"]["syncs"] if row["kind"] == "item"} >= {"loss.item()", "top1.item()", "top5.item()"}
