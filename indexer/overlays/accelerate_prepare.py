@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from cgx.indexer.interpreter.stdlib.support import nothing
+from cgx.indexer.interpreter.stdlib.support import holder, nothing
 from cgx.indexer.interpreter.values import DictValue, External, ModuleInstance, Native, Opaque, Unknown, Value
 from cgx.indexer.overlays import deepspeed, fsdp
 from cgx.indexer.overlays.arguments import bind, flag, items_of, plain, tensors_in
@@ -328,6 +328,6 @@ ENTRIES: dict[str, Any] = {f"{WRAPPED}.{name}": nothing for name in ("step", "ze
 ENTRIES |= {
     f"{WRAPPED}.get_last_lr": lambda interp, site, args, kwargs: interp.call(External(f"{SCHEDULER}.get_last_lr"), [args[0]], {}, site),
     "accelerate.utils.DummyOptim": dummy,
-    "accelerate.utils.DummyScheduler": lambda interp, site, args, kwargs: Opaque("torch.optim.lr_scheduler.DummyScheduler", dict(kwargs), site.anchor),
+    "accelerate.utils.DummyScheduler": holder("torch.optim.lr_scheduler.DummyScheduler"),
 }
 BASES: dict[str, tuple[str, ...]] = {}

@@ -6,9 +6,9 @@ Every helper takes abstract values and answers ``None`` where the value is not k
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping, Sequence
 from typing import Any
 
+from cgx.indexer.interpreter.stdlib.support import bind as bind
 from cgx.indexer.interpreter.values import (
     Alternatives,
     ByRank,
@@ -24,13 +24,6 @@ from cgx.indexer.interpreter.values import (
     Unknown,
     Value,
 )
-
-
-def bind(names: str, args: Sequence[Value], kwargs: Mapping[str, Value]) -> dict[str, Value]:
-    """Arguments by name: ``names`` are the positional parameters in order, keywords are taken as they come."""
-    bound = dict(zip(names.split(), args))
-    bound.update(kwargs)
-    return bound
 
 
 def flag(value: Value, default: bool | None = None) -> bool | None:

@@ -33,7 +33,7 @@ from cgx.indexer.overlays.deepspeed_config import AUTO, Batch, Settings, batch_o
 from cgx.indexer.overlays.deepspeed_runtime import NAMED
 from cgx.indexer.overlays.groups import ranks_of
 from cgx.indexer.overlays.lifecycle import is_loss
-from cgx.indexer.overlays.schedulers import SCHEDULER
+from cgx.indexer.overlays.schedulers import SCHEDULER, last_lr
 from cgx.indexer.overlays.transfer import move_module
 from cgx.indexer.overlays.wrappers import inner, proxy_entries
 
@@ -326,10 +326,6 @@ def is_dtype(dtype: str) -> Any:
     return lambda interp, site, args, kwargs: args[0].attrs["cgx.settings"].dtype == dtype
 
 
-def lr(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
-    return ListValue([interp.unknown(site.text, "loop-carried", site, hint="float")])
-
-
 def changing(hint: str) -> Any:
     return lambda interp, site, args, kwargs: interp.unknown(site.text, "loop-carried", site, hint=hint)
 
@@ -386,8 +382,8 @@ METHODS: dict[str, Any] = {
     "steps_per_print": setting("steps_per_print", 10),
     "bfloat16_enabled": is_dtype("bfloat16"),
     "fp16_enabled": is_dtype("float16"),
-    "get_lr": lr,
-    "get_mom": lr,
+    "get_lr": last_lr,
+    "get_mom": last_lr,
     "get_global_grad_norm": changing("float"),
     "was_step_applied": constant(True),
     "set_gradient_accumulation_boundary": nothing,

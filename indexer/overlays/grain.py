@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from cgx.indexer.interpreter.stdlib.support import nothing
+from cgx.indexer.interpreter.stdlib.support import nothing, unknown
 from cgx.indexer.interpreter.trace import Event, ScopeNode
 from cgx.indexer.interpreter.values import (
     MISSING,
@@ -173,10 +173,6 @@ def options(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value])
     return Opaque("grain.ReadOptions", dict(kwargs), site.anchor)
 
 
-def size(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
-    return interp.unknown(site.text, "data", site, hint="int")
-
-
 METHODS = {
     "map": ("map", "parent fn"), "random_map": ("random_map", "parent fn"), "map_with_index": ("random_map", "parent fn"), "filter": ("filter", "parent fn"),
     "batch": ("batch", "parent batch_size"), "shuffle": ("shuffle", "parent"), "repeat": ("repeat", "parent"), "seed": ("seed", "parent"),
@@ -188,7 +184,7 @@ for _kind in (ITER, MAP):
         ENTRIES[f"{_kind}.{_name}"] = added(_op, ITER if _name == "to_iter_dataset" else _kind, _signature)
     ENTRIES[f"{_kind}.__init__"] = nothing
     ENTRIES[f"{_kind}.__iter__"] = iterate
-    ENTRIES[f"{_kind}.__len__"] = size
+    ENTRIES[f"{_kind}.__len__"] = unknown("data", "int")
 for _prefix in PREFIXES:
     ENTRIES[f"{_prefix}.MapDataset.source"] = source
     ENTRIES[f"{_prefix}.MapDataset.mix"] = ENTRIES[f"{_prefix}.MapDataset.concatenate"] = added(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from cgx.indexer.interpreter.stdlib.support import first
+from cgx.indexer.interpreter.stdlib.support import first, unknown
 from cgx.indexer.interpreter.values import DictValue, Native, Opaque, Sequence, Value
 from cgx.indexer.overlays.arguments import argument_text, bind, flag
 
@@ -79,10 +79,6 @@ def iterate(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value])
     )
 
 
-def length(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
-    return interp.unknown(site.text, "data", site, hint="int")
-
-
 def web(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
     hops = [{"hop": "read", "by": WEB}]
     return Opaque(WEB, {"cgx.element": element, "cgx.hops": hops}, site.anchor)
@@ -139,5 +135,5 @@ for _kind in (DATASET, STREAM):
     ):
         ENTRIES[f"{_kind}.{_name}"] = first
     ENTRIES[f"{_kind}.__iter__"] = iterate
-    ENTRIES[f"{_kind}.__len__"] = length
+    ENTRIES[f"{_kind}.__len__"] = unknown("data", "int")
 BASES: dict[str, tuple[str, ...]] = {}

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from cgx.indexer.interpreter.stdlib.support import nothing
+from cgx.indexer.interpreter.stdlib.support import holder, nothing
 from cgx.indexer.interpreter.values import External, Instance, ListValue, Opaque, Value
 from cgx.indexer.overlays import lightning_loops as loops
 from cgx.indexer.overlays.accelerate import collective
@@ -56,11 +56,6 @@ def printed(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value])
             sync(interp, "print", value, site)
     interp.event("log", site, author=AUTHOR, what=site.text)
     return None
-
-
-def kept(qname: str) -> Any:
-    """An object that remembers its options."""
-    return lambda interp, site, args, kwargs: Opaque(qname, dict(kwargs), site.anchor)
 
 
 def add_arguments(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
@@ -130,9 +125,9 @@ for _package in PREFIXES:
     ENTRIES[f"{_package}.Trainer.from_argparse_args"] = from_arguments
     ENTRIES[f"{_package}.seed_everything"] = nothing
     for _name in CALLBACKS:
-        ENTRIES[f"{_package}.callbacks.{_name}"] = kept(f"lightning.pytorch.callbacks.{_name}")
+        ENTRIES[f"{_package}.callbacks.{_name}"] = holder(f"lightning.pytorch.callbacks.{_name}")
     for _name in LOGGERS:
-        ENTRIES[f"{_package}.loggers.{_name}"] = kept(f"lightning.pytorch.loggers.{_name}")
+        ENTRIES[f"{_package}.loggers.{_name}"] = holder(f"lightning.pytorch.loggers.{_name}")
     if f"{_package}.LightningModule" != MODULE:
         BASES[f"{_package}.LightningModule"] = (MODULE,)
     NAMES += (f"{_package}.Trainer", f"{_package}.seed_everything")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from cgx.indexer.interpreter.stdlib.support import holder
 from cgx.indexer.interpreter.values import DictValue, ListValue, ModuleInstance, Opaque, SetValue, Value
 from cgx.indexer.overlays import deepspeed, deepspeed_config, fsdp, sync_batchnorm
 from cgx.indexer.overlays.arguments import flag, items_of
@@ -106,16 +107,11 @@ def mesh(interp: Any, trainer: Opaque, site: Any) -> Value:
     return make(interp, site, ["cuda", shape], {"mesh_dim_names": ("data_parallel", "tensor_parallel")})
 
 
-def constructor(qname: str) -> Any:
-    """An object that only remembers its options."""
-    return lambda interp, site, args, kwargs: Opaque(qname, dict(kwargs), site.anchor)
-
-
 ENTRIES: dict[str, Any] = {}
 BASES: dict[str, tuple[str, ...]] = {}
 NAMES: tuple[str, ...] = ()
 for _name in ("DDPStrategy", "FSDPStrategy", "DeepSpeedStrategy", "ModelParallelStrategy", "SingleDeviceStrategy", "DDPPlugin", "DDPFullyShardedNativeStrategy"):
     for _package in ("lightning.pytorch.strategies", "pytorch_lightning.strategies", "pytorch_lightning.plugins", "lightning.pytorch.plugins"):
         for _prefix in (_package, f"{_package}.{_name.removesuffix('Strategy').lower()}"):
-            ENTRIES[f"{_prefix}.{_name}"] = constructor(f"lightning.pytorch.strategies.{_name}")
+            ENTRIES[f"{_prefix}.{_name}"] = holder(f"lightning.pytorch.strategies.{_name}")
     BASES[f"lightning.pytorch.strategies.{_name}"] = ("lightning.pytorch.strategies.Strategy", f"pytorch_lightning.strategies.{_name}")

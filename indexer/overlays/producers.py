@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 from typing import Any
 
-from cgx.indexer.interpreter.stdlib.support import nothing
+from cgx.indexer.interpreter.stdlib.support import constant, nothing, unknown
 from cgx.indexer.interpreter.trace import CallNode, ModuleCall, ScopeNode
 from cgx.indexer.interpreter.values import (
     BoundMethod,
@@ -170,10 +170,6 @@ def parts(value: Value) -> list[Value]:
     return []
 
 
-def alive(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
-    return True
-
-
 def attribute(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
     """``process.exitcode`` while it runs is None; its pid and name are its own."""
     if args[1] == "exitcode":
@@ -183,21 +179,13 @@ def attribute(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value
     return NotImplemented
 
 
-def count(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
-    return interp.unknown(site.text, "data", site, hint="int")
-
-
-def flag(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
-    return interp.unknown(site.text, "data", site, hint="bool")
-
-
 NAMES = ("Queue", "SimpleQueue", "JoinableQueue", "LifoQueue", "PriorityQueue")
 ENTRIES: dict[str, Any] = {f"{QUEUE}.{name}": handler for names, handler in (
     (("put", "put_nowait"), put), (("get", "get_nowait"), get), (("task_done", "join", "close", "join_thread", "cancel_join_thread"), nothing),
-    (("qsize",), count), (("empty", "full"), flag)) for name in names}  # fmt: skip
+    (("qsize",), unknown("data", "int")), (("empty", "full"), unknown("data", "bool"))) for name in names}  # fmt: skip
 for _package in ("queue", "multiprocessing", "torch.multiprocessing", "multiprocessing.queues", "torch.multiprocessing.Context"):
     ENTRIES |= {f"{_package}.{name}": queue for name in NAMES}
 for _kind in (PROCESS, THREAD):
-    ENTRIES[f"{_kind}.is_alive"] = alive
+    ENTRIES[f"{_kind}.is_alive"] = constant(True)
     ENTRIES[f"{_kind}.__getattr__"] = attribute
 BASES: dict[str, tuple[str, ...]] = {}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from cgx.indexer.interpreter.stdlib.support import first, nothing
+from cgx.indexer.interpreter.stdlib.support import first, nothing, unknown
 from cgx.indexer.interpreter.values import DictValue, ListValue, ModuleInstance, Native, Opaque, TensorValue, Value
 from cgx.indexer.overlays import optimizers
 from cgx.indexer.overlays.arguments import bind, items_of
@@ -76,10 +76,6 @@ def context(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value])
     return Opaque(f"{AUTOGRAD}.context", {}, site.anchor)
 
 
-def entered(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
-    return interp.unknown(site.text, "environment", site, hint="int")
-
-
 def optimizer(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
     """``DistributedOptimizer(SGD, params_rref, ...)``: one optimizer on each worker that owns parameters."""
     bound = bind("optimizer_class params_rref", args, kwargs)
@@ -128,7 +124,7 @@ ENTRIES: dict[str, Any] = {
     f"{FUTURE}.wait": inside,
     f"{FUTURE}.value": inside,
     f"{AUTOGRAD}.context": context,
-    f"{AUTOGRAD}.context.__enter__": entered,
+    f"{AUTOGRAD}.context.__enter__": unknown("environment", "int"),
     f"{AUTOGRAD}.context.__exit__": nothing,
     f"{AUTOGRAD}.backward": backward,
     f"{AUTOGRAD}.get_gradients": lambda interp, site, args, kwargs: DictValue(open=True),

@@ -170,6 +170,11 @@ def first(interp: Any, site: Any, args: Args, kwargs: Kwargs) -> Value:
     return args[0] if args else None
 
 
+def holder(qname: str) -> Handler:
+    """A constructor of an object that only remembers what it is given by name."""
+    return lambda interp, site, args, kwargs: Opaque(qname, dict(kwargs), site.anchor)
+
+
 def bind(names: str, args: Sequence[Value], kwargs: Mapping[str, Value]) -> dict[str, Value]:
     """Arguments by name; ``names`` are the positional parameters in order."""
     bound = dict(zip(names.split(), args))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from cgx.indexer.interpreter.stdlib.support import Args, Handler, Kwargs, constant, first, nothing
+from cgx.indexer.interpreter.stdlib.support import Args, Handler, Kwargs, constant, first, holder, nothing
 from cgx.indexer.interpreter.values import (
     MISSING,
     GeneratorValue,
@@ -49,10 +49,6 @@ def _logger(interp: Any, site: Any, args: Args, kwargs: Kwargs) -> Value:
 
 def _enabled(interp: Any, site: Any, args: Args, kwargs: Kwargs) -> Value:
     return args[-1] >= 20 if isinstance(args[-1], int) else Unknown(site.text, "environment", site.anchor, "bool")
-
-
-def _thing(qname: str) -> Handler:
-    return lambda interp, site, args, kwargs: Opaque(qname, dict(kwargs), site.anchor)
 
 
 # -- progress bars -------------------------------------------------------------------------------------------------------
@@ -130,10 +126,10 @@ ENTRIES: dict[str, Handler] = {
     "logging.config.fileConfig": nothing,
     "logging.getLevelName": _enabled,
     **{
-        f"logging.{name}": _thing(f"logging.{name}")
+        f"logging.{name}": holder(f"logging.{name}")
         for name in ("StreamHandler", "FileHandler", "Formatter", "NullHandler", "Filter", "Handler")
     },
-    "logging.handlers.RotatingFileHandler": _thing("logging.Handler"),
+    "logging.handlers.RotatingFileHandler": holder("logging.Handler"),
     "loguru.logger.add": nothing,
     "loguru.logger.remove": nothing,
     "loguru.logger.opt": _logger,
@@ -146,14 +142,14 @@ ENTRIES: dict[str, Handler] = {
     "warnings.filterwarnings": nothing,
     "warnings.simplefilter": nothing,
     "warnings.resetwarnings": nothing,
-    "warnings.catch_warnings": _thing("contextlib.nullcontext"),
+    "warnings.catch_warnings": holder("contextlib.nullcontext"),
     "traceback.print_exc": nothing,
     "traceback.format_exc": lambda interp, site, args, kwargs: Unknown(site.text, "environment", site.anchor, "str"),
     "traceback.print_stack": nothing,
     "pprint.pprint": shown,
     "pprint.pformat": lambda interp, site, args, kwargs: Unknown(site.text, "unsupported", site.anchor, "str"),
     "rich.print": shown,
-    "rich.console.Console": _thing("rich.console.Console"),
+    "rich.console.Console": holder("rich.console.Console"),
     "rich.console.Console.print": shown,
     "rich.console.Console.log": shown,
     "rich.progress.track": _track,
