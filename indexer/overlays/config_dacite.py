@@ -1,4 +1,7 @@
-"""dacite 1.x: ``from_dict`` makes dataclasses of plain data, with hooks by type, casts, and the first type of a union that fits."""
+"""dacite: ``from_dict`` makes dataclasses of plain data, with hooks by type, casts, and the first type of a union that fits.
+
+Read in dacite 1.9.2 (``core.py``, ``config.py``, ``dataclasses.py``). That a value has the type of its field is not checked here.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +30,7 @@ NUMBERS = {"int": int, "float": float, "str": str, "complex": complex}
 
 
 def config(interp: Any, site: Any, args: Args, kwargs: Kwargs) -> Value:
-    bound = bind("type_hooks cast forward_references check_types strict strict_unions_match", args, kwargs)
+    bound = bind("type_hooks cast forward_references check_types strict strict_unions_match convert_key", args, kwargs)
     return Opaque(CONFIG, dict(bound), site.anchor)
 
 
@@ -49,7 +52,8 @@ class Reader:
     def __init__(self, interp: Any, site: Any, options: Opaque | None) -> None:
         self.interp, self.site = interp, site
         attrs = options.attrs if options is not None else {}
-        self.strict = attrs.get("strict") is True
+        self.strict, self.checks = attrs.get("strict") is True, attrs.get("check_types") is not False
+        self.key = attrs.get("convert_key")
         hooks, casts = attrs.get("type_hooks"), attrs.get("cast")
         self.hooks = list(zip(interp.unkeys(hooks), hooks.items.values())) if isinstance(hooks, DictValue) else []
         self.casts = items_of(interp, casts, site) or [] if casts is not None else []
@@ -61,8 +65,9 @@ class Reader:
             raise Mismatch(f"can not match {', '.join(str(name) for name in data.items if name not in names)} to any data class field")
         given: dict[str, Value] = {}
         for field in fields:
-            if field.name in data.items:
-                given[field.name] = self.value(field.type, self.interp.pick(data.items[field.name]))
+            key = field.name if self.key is None else self.interp.call(self.key, [field.name], {}, self.site)
+            if key in data.items:
+                given[field.name] = self.value(field.type, self.interp.pick(data.items[key]))
             elif field.default is MISSING and not field.type.optional:
                 raise Mismatch(f'missing value for field "{field.name}"')
             elif field.default is MISSING:
@@ -72,9 +77,13 @@ class Reader:
     def value(self, kind: Type, data: Value) -> Value:
         hook = self.hook(kind)
         if hook is not None:
-            return self.interp.call(hook, [data], {}, self.site)
+            data = self.interp.call(hook, [data], {}, self.site)
         if data is None and kind.optional:
             return None
+        return self.cast(kind, self.built(kind, data))
+
+    def built(self, kind: Type, data: Value) -> Value:
+        """The data with what it holds made into the types that the kind names inside."""
         if kind.kind == "union":
             return self.first([part for part in kind.members() if part.kind != "none"], data)
         if kind.kind == "fields" and isinstance(data, DictValue) and isinstance(kind.value, ClassValue):
@@ -86,7 +95,7 @@ class Reader:
             return tuple(made) if isinstance(data, tuple) else ListValue(made, data.open if isinstance(data, ListValue) else False)
         if kind.kind == "dict" and isinstance(data, DictValue) and len(kind.args) > 1:
             return DictValue({key: self.value(kind.args[1], item) for key, item in data.items.items()}, data.open)
-        return self.cast(kind, data)
+        return data
 
     def hook(self, kind: Type) -> Value:
         """The hook that was given for just this type."""
@@ -100,6 +109,8 @@ class Reader:
     def cast(self, kind: Type, data: Value) -> Value:
         for target in self.casts:
             wanted = of_value(target)
+            if isinstance(target, External) and target.tail == "tuple" and isinstance(data, ListValue) and (kind.kind == "tuple" or kind.name == "tuple"):
+                return tuple(data.items) if not data.open else data
             if wanted.kind == "path" == kind.kind and isinstance(data, str):
                 return make_path(data)
             if isinstance(target, External) and target.tail == "Enum" and kind.kind == "enum":
@@ -122,7 +133,7 @@ class Reader:
                 continue
             if fits(part, made):
                 return made
-        if isinstance(data, Unknown):
+        if isinstance(data, Unknown) or not self.checks:
             return data
         raise Mismatch("can not match type to any type of the union")
 

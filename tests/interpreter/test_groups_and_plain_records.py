@@ -104,6 +104,31 @@ def test_dacite_makes_records_of_plain_data(tmp_path: Path) -> None:
     assert not trace.unknowns
 
 
+RENAMED = """
+import torch, dacite
+import torch.nn as nn
+from dataclasses import dataclass
+from typing import Tuple
+@dataclass
+class Part:
+    layer_width: int
+@dataclass
+class Settings:
+    main_part: Part
+    sizes: Tuple[int, ...]
+def camel(name):
+    head, *rest = name.split('_')
+    return head + ''.join(one.capitalize() for one in rest)
+settings = dacite.from_dict(Settings, {'mainPart': 5, 'sizes': [2, 3]}, dacite.Config(type_hooks={Part: lambda width: {'layerWidth': width}}, cast=[tuple], convert_key=camel))
+nn.Linear(settings.main_part.layer_width, sum(settings.sizes + (1,)))(torch.zeros(1, 5))
+"""
+
+
+def test_what_a_hook_of_dacite_gives_is_read_on_and_keys_and_lists_are_converted(tmp_path: Path) -> None:
+    trace = job(tmp_path, {"main.py": RENAMED})
+    assert trace.model_roots[0].parameters["weight"].shape == (6, 5) and not trace.unknowns
+
+
 REGISTERED = """
 import dataclasses, enum, sys, torch
 import torch.nn as nn
