@@ -1,4 +1,4 @@
-"""Hugging Face datasets and webdataset: reading, mapping, streaming. Elements are dicts that are not known key by key."""
+"""Hugging Face datasets: reading, mapping, streaming. Elements are dicts that are not known key by key."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from cgx.indexer.interpreter.values import DictValue, Native, Opaque, Sequence, 
 from cgx.indexer.overlays.arguments import argument_text, bind, flag
 
 AUTHOR = "overlays.hf_datasets"
-DATASET, STREAM, WEB = "datasets.Dataset", "datasets.IterableDataset", "webdataset.WebDataset"
+DATASET, STREAM = "datasets.Dataset", "datasets.IterableDataset"
 
 
 def element(interp: Any, site: Any) -> Value:
@@ -79,23 +79,6 @@ def iterate(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value])
     )
 
 
-def web(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
-    hops = [{"hop": "read", "by": WEB}]
-    return Opaque(WEB, {"cgx.element": element, "cgx.hops": hops}, site.anchor)
-
-
-def web_step(hop: str) -> Any:
-    def call(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
-        held = args[0]
-        rows = [
-            *held.attrs.get("cgx.hops", ()),
-            {"hop": hop, "by": f"webdataset.{site.text.rpartition('.')[2].partition('(')[0]}", "anchor": site.anchor},
-        ]
-        return Opaque(held.qname, {**held.attrs, "cgx.hops": rows}, held.anchor)
-
-    return call
-
-
 ENTRIES: dict[str, Any] = {
     "datasets.load_dataset": load,
     "datasets.load.load_dataset": load,
@@ -109,14 +92,6 @@ ENTRIES: dict[str, Any] = {
     f"{STREAM}.set_epoch": lambda interp, site, args, kwargs: None,
     f"{STREAM}.state_dict": lambda interp, site, args, kwargs: Opaque("datasets.state", {}, site.anchor),
     f"{STREAM}.load_state_dict": lambda interp, site, args, kwargs: None,
-    WEB: web,
-    f"{WEB}.shuffle": web_step("sample"),
-    f"{WEB}.decode": web_step("decode"),
-    f"{WEB}.map": web_step("transform"),
-    f"{WEB}.map_dict": web_step("transform"),
-    f"{WEB}.map_tuple": web_step("transform"),
-    f"{WEB}.to_tuple": web_step("transform"),
-    f"{WEB}.batched": web_step("collate"),
 }
 for _kind in (DATASET, STREAM):
     for _name in ("map", "filter", "shuffle", "with_transform", "set_transform"):

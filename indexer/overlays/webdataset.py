@@ -1,9 +1,13 @@
-"""webdataset's pipelines: ``DataPipeline`` of stages, ``WebLoader``. Stages are steps of the data path, and say what a batch holds."""
+"""webdataset's pipelines: stages of a ``DataPipeline``, or chained on a ``WebDataset``; ``WebLoader``.
+
+Stages are steps of the data path, and say what a batch holds. Read in webdataset 1.0.2 (``pipeline.py``, ``compat.py``, ``filters.py``).
+"""
 
 from __future__ import annotations
 
 from typing import Any
 
+from cgx.indexer.interpreter.stdlib.support import first
 from cgx.indexer.interpreter.values import (
     DictValue,
     FunctionValue,
@@ -16,12 +20,14 @@ from cgx.indexer.interpreter.values import (
 )
 from cgx.indexer.overlays.arguments import items_of
 from cgx.indexer.overlays.data_hops import callable_of
+from cgx.indexer.overlays.data_loader import LOADER
 
 W = "webdataset"
 PIPELINE = f"{W}.DataPipeline.IterableDataset"
 STAGES: dict[str, str] = {
     "tarfile_to_samples": "read", "tarfile_samples": "read", "shuffle": "sample", "detshuffle": "sample", "decode": "decode", "map": "transform",
-    "map_dict": "transform", "map_tuple": "transform", "batched": "collate", "SimpleShardList": "", "ResampledShards": "", "split_by_node": "",
+    "map_dict": "transform", "map_tuple": "transform", "batched": "collate", "xdecode": "decode", "WebDataset": "read", "unbatched": "", "listed": "",
+    "unlisted": "", "log_keys": "", "rsample": "", "extract_keys": "", "info": "", "SimpleShardList": "", "ResampledShards": "", "split_by_node": "",
     "split_by_worker": "", "select": "", "rename": "", "to_tuple": "", "associate": "", "slice": "", "non_empty": "", "shardlists": "", "rename_keys": "",
 }  # fmt: skip
 NAMES = (("shuffle", "sample"), ("bucket", "sample"), ("to_samples", "read"), ("decode", "decode"), ("batch", "collate"))  # stages of the job's own
@@ -64,35 +70,60 @@ def anchor_of(function: FunctionValue) -> Any:
 
 def pipeline(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
     """``DataPipeline(*stages)``."""
-    stages: list[Value] = [one for arg in args for one in (items_of(arg) or [arg])]
+    return of_stages([one for arg in args for one in (items_of(arg) or [arg])], site.anchor)
+
+
+def of_stages(stages: list[Value], anchor: Any, attrs: dict[str, Value] | None = None) -> Opaque:
     hops = [row for row in map(hop_of, stages) if row is not None]
     if not any(row["hop"] == "read" for row in hops):
-        hops.insert(0, {"hop": "read", "by": f"{W}.DataPipeline", "anchor": site.anchor})
-    return Opaque(PIPELINE, {"cgx.hops": tuple(hops), "cgx.element": lambda interp, at: element(interp, stages, at), "stages": tuple(stages)}, site.anchor)
+        hops.insert(0, {"hop": "read", "by": f"{W}.DataPipeline", "anchor": anchor})
+    return Opaque(PIPELINE, {**(attrs or {}), "cgx.hops": tuple(hops), "cgx.element": lambda interp, at: element(interp, stages, at), "stages": tuple(stages)}, anchor)
+
+
+def web(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    """``WebDataset(urls)``: a pipeline that begins with reading the shards, to which methods add stages."""
+    return of_stages([stage("WebDataset")(interp, site, args, kwargs)], site.anchor)
+
+
+def chained(name: str) -> Any:
+    """``data.decode("rgb")``: the pipeline with one stage more."""
+
+    def call(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
+        before = args[0]
+        added = args[1:] if name == "compose" else [stage(name)(interp, site, args[1:], kwargs)]
+        return of_stages([*before.attrs["stages"], *added], before.anchor, before.attrs)
+
+    return call
 
 
 def element(interp: Any, stages: list[Value], site: Any) -> Value:
-    """A sample as the stages make it: what ``map_dict`` names, in the order of ``to_tuple``; batched, tensors."""
+    """A sample as the stages make it: what ``map_dict`` names, in the order of ``to_tuple``, as ``map_tuple`` turns it; batched, tensors."""
     made: dict[str, Value] = {}
-    order: list[str] | None = None
-    batched = False
+    listed: list[Value] | None = None
+    known = batched = False
+    sample = Unknown("sample", "data", site.anchor)
     for one in stages:
         if not isinstance(one, Opaque):
             continue
-        name = one.qname.removeprefix(f"{W}.")
+        name, given = one.qname.removeprefix(f"{W}."), list(one.attrs.get("args", ()))
         if name == "map_dict":
             for key, function in one.attrs["kwargs"].items.items():
-                made[str(key)] = interp.attempt(lambda function=function: interp.call(function, [Unknown("sample", "data", site.anchor)], {}, site))
+                made[str(key)] = interp.attempt(lambda function=function: interp.call(function, [sample], {}, site))
         elif name == "to_tuple":
-            order = [str(key) for key in one.attrs["args"]]
+            keys = [key for arg in given for key in str(arg).split()]
+            listed, known = [made.get(key, sample) for key in keys], all(key in made for key in keys)
+        elif name == "map_tuple" and listed is not None:
+            for place, function in enumerate(given[: len(listed)]):
+                if function is not None:
+                    listed[place] = interp.attempt(lambda function=function, held=listed[place]: interp.call(function, [held], {}, site))
+            known = known or any(isinstance(value, TensorValue) for value in listed)
         elif name == "batched":
             batched = True
-    values = {key: tensor_of(value, batched) for key, value in made.items()}
-    if order is not None and all(key in values for key in order):
-        return tuple(values[key] for key in order)
-    if not values or (order is not None):
+    if listed is not None and known:
+        return tuple(tensor_of(value, batched) for value in listed)
+    if not made or listed is not None:
         return interp.unknown("sample", "data", site, hint="batch")
-    return DictValue(dict(values))
+    return DictValue({key: tensor_of(value, batched) for key, value in made.items()})
 
 
 def tensor_of(value: Value, batched: bool) -> Value:
@@ -109,6 +140,15 @@ def with_epoch(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Valu
     return Opaque(args[0].qname, {**args[0].attrs, "cgx.epoch": count}, args[0].anchor)
 
 
+def loader_epoch(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    """So many batches of the loader are an epoch."""
+    data, count = args[0].attrs.get("dataset"), args[1] if len(args) > 1 else kwargs.get("nsamples", kwargs.get("nbatches"))
+    if not isinstance(data, Opaque) or data.qname != PIPELINE or args[0].attrs.get("batch_size") is not None:
+        return args[0]
+    data = Opaque(PIPELINE, {**data.attrs, "cgx.length": count if isinstance(count, int) else None}, data.anchor)
+    return Opaque(args[0].qname, {**args[0].attrs, "dataset": data}, args[0].anchor, args[0].name)
+
+
 def loader(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
     """``WebLoader(dataset, ...)``: torch's loader with the same options; each worker goes through its own epoch."""
     data = args[0] if args else kwargs.get("dataset")
@@ -116,7 +156,10 @@ def loader(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) 
         workers, count = kwargs.get("num_workers", 0), data.attrs.get("cgx.epoch")
         known = isinstance(workers, int) and isinstance(count, int)
         data = Opaque(PIPELINE, {**data.attrs, "cgx.length": count * max(workers, 1) if known else None}, data.anchor)
-    return interp.call_external("torch.utils.data.DataLoader", [data, *args[1:]], {key: value for key, value in kwargs.items() if key != "dataset"}, site)
+    made = interp.call_external(LOADER, [data, *args[1:]], {key: value for key, value in kwargs.items() if key != "dataset"}, site)
+    if isinstance(made, Opaque):
+        made.attrs.pop("shuffle", None)  # a method here, no option
+    return made
 
 
 ENTRIES: dict[str, Any] = {f"{prefix}.{name}": stage(name) for name in STAGES for prefix in (W, f"{W}.filters", f"{W}.shardlists", f"{W}.tariterators")}
@@ -124,8 +167,13 @@ ENTRIES |= {
     f"{W}.DataPipeline": pipeline,
     f"{W}.pipeline.DataPipeline": pipeline,
     f"{PIPELINE}.with_epoch": with_epoch,
-    f"{PIPELINE}.repeat": lambda interp, site, args, kwargs: args[0],
-    f"{PIPELINE}.with_length": lambda interp, site, args, kwargs: args[0],
+    f"{PIPELINE}.repeat": first,
+    f"{PIPELINE}.with_length": first,
     f"{W}.WebLoader": loader,
+    **{f"{prefix}.WebDataset": web for prefix in (W, f"{W}.compat")},
+    **{f"{PIPELINE}.{name}": chained(name) for name in (*STAGES, "compose")},
+    # a loader's own stages, which bring back its batches in other numbers
+    **{f"{LOADER}.{name}": first for name in ("unbatched", "batched", "shuffle", "with_length", "repeat")},
+    f"{LOADER}.with_epoch": loader_epoch,
 }
 BASES: dict[str, tuple[str, ...]] = {}

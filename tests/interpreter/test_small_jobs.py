@@ -469,6 +469,26 @@ for image, text in loader:
     assert "ema" not in found["compute"]
 
 
+def test_stages_chained_on_a_data_set_of_webdataset(tmp_path: Path) -> None:
+    found = rows(tmp_path, """
+import webdataset as wds
+from torchvision import transforms
+crop = transforms.Compose([transforms.CenterCrop(2), transforms.ToTensor()])
+data = wds.WebDataset("a-{000..099}.tar", shardshuffle=100).shuffle(1000).decode("pil").to_tuple("jpg;png cls").map_tuple(crop, None).batched(8)
+loader = wds.WebLoader(data, batch_size=None, num_workers=4, pin_memory=True).unbatched().shuffle(100).batched(8).with_epoch(100)
+model = Net().cuda()
+optimizer = torch.optim.SGD(model.parameters(), 0.1)
+for image, label in loader:
+    x = image.cuda(non_blocking=True).mean() * torch.ones(8, 4, device="cuda")
+""" + STEP)
+    hops = [(row["hop"], row["by"], row.get("workers")) for row in found["data_path"]]
+    assert hops[:5] == [
+        ("read", "webdataset.WebDataset", 4), ("decode", "webdataset.decode", 4), ("transform", "webdataset.map_tuple", 4),
+        ("sample", "webdataset.shuffle", 4), ("collate", "webdataset.batched", 4)]  # fmt: skip
+    assert [(row["what"], row["source"]) for row in found["host_device"]["copies"] if row["phase"] == "data"] == [("image", "pinned")]
+    assert [(row["unit"], row["count"]) for row in found["loops"]] == [("step", 100)]
+
+
 def test_what_another_worker_is_asked_for_runs_as_a_call(tmp_path: Path) -> None:
     found = rows(tmp_path, """
 import torch.distributed.rpc as rpc
