@@ -483,3 +483,20 @@ def test_modules_that_all_turns_share_run_again_beside_the_members():
     levels = {row["id"]: row["level"] for row in rows.modules}
     assert levels[by_path(rows)["layers.[0-2]"]["parent"]] == "loop" and levels[by_path(rows)["act"]["parent"]] == "model"
     assert [row["multiplicity"] for row in rows.modules if row["type"] == "torch.add"] == [3]
+
+
+def test_turns_of_a_short_loop_over_tensors_of_other_sizes_are_written_out():
+    turns = {size: [op("torch.arange", 10, size)] for size in (4, 8)}
+    net = module("Net")
+    rows = folded(net, call(net, loop(9, turns[4], turns[8]), loop(19, turns[4], turns[4])))
+    found = [(row["level"], row["multiplicity"], [one["dims"] for one in row["shapes"]["out"]]) for row in rows.modules if row["type"] == "torch.arange"]
+    assert found == [("op", 1, [[4]]), ("op", 1, [[8]]), ("op", 2, [[4]])]
+
+
+def test_units_are_read_alike_where_the_turns_of_some_differ_in_size():
+    layers = blocks(2)
+    net = module("Net", layers=listed("ModuleList", layers))
+    turns = [[loop(19, *[[op("torch.arange", 20, size)] for size in sizes])] for sizes in ((4, 4), (4, 8))]
+    rows = folded(net, call(net, loop(9, *[[call(layer, *turn)] for layer, turn in zip(layers, turns)])))
+    found = [(row["multiplicity"], [one["dims"] for one in row["shapes"]["out"]]) for row in rows.modules if row["type"] == "torch.arange"]
+    assert found == [(4, [[None]])]

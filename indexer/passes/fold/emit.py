@@ -48,12 +48,16 @@ class Emitter:
         self.idle = Idle(self)
         self._loops = Loops(self)
         self.opens: list[Open] = []
-        self._reader = Reader(tree, lambda body: self.signatures.body(body, self.classes.masked), self.classes.masked)
+        self._reader = Reader(
+            tree,
+            lambda body: self.signatures.body(body, self.classes.masked),
+            lambda body: self.signatures.body(body, self.classes.masked, True),
+            self.classes.masked,
+        )
 
     def body(self, bodies: Sequence[Iterable[Node]], place: Place) -> list[Draft]:
         """The entries of a body. ``bodies`` do the same for several units of a fold; the first one stands for all."""
-        columns = [self._reader.read(nodes) for nodes in bodies]
-        columns = [items for items in columns if len(items) == len(columns[0])]
+        columns = self._reader.read(bodies)
         drafts: list[Draft] = []
         for positions in self._groups(columns[0]):
             group = [items[position] for items in columns for position in positions]

@@ -12,6 +12,7 @@ from cgx.indexer.passes.fold.flow import calls_in, flatten
 from cgx.indexer.passes.fold.patterns import merge
 from cgx.indexer.passes.fold.tree import Path, Tree
 
+MAX_SIZED = 8  # turns of a loop over tensors of different sizes that are written out one by one, each with its shapes
 MAX_SPREAD = 64  # turns of a loop that are written out one by one, so that their members fold over all of them
 BodyKey = Callable[[Iterable[Node]], Hashable]
 
@@ -30,20 +31,36 @@ Item = Node | Turns
 
 
 class Reader:
-    """Reads bodies. ``key`` says what a body does with the members of containers named by their class, ``mask`` that name."""
+    """Reads bodies. ``key`` says what a body does with the members of containers named by their class, ``mask`` that name,
+    ``sized`` what it does with shapes."""
 
-    def __init__(self, tree: Tree, key: BodyKey, mask: Callable[[ModuleInstance], Hashable]) -> None:
-        self._tree, self._key, self._mask = tree, key, mask
+    def __init__(self, tree: Tree, key: BodyKey, sized: BodyKey, mask: Callable[[ModuleInstance], Hashable]) -> None:
+        self._tree, self._key, self._sized, self._mask = tree, key, sized, mask
 
-    def read(self, nodes: Iterable[Node]) -> list[Item]:
-        return list(self._items(nodes))
+    def read(self, bodies: Sequence[Iterable[Node]]) -> list[list[Item]]:
+        """The items of bodies that do the same, those like the first."""
+        nodes = [list(body) for body in bodies]
+        columns = [list(self._items(body)) for body in nodes]
+        if any(len(items) != len(columns[0]) for items in columns):  # sizes differ between the turns of some only
+            columns = [list(self._items(body, sized=False)) for body in nodes]
+        return [items for items in columns if len(items) == len(columns[0])]
 
-    def _items(self, nodes: Iterable[Node]) -> Iterator[Item]:
+    def _items(self, nodes: Iterable[Node], sized: bool = True) -> Iterator[Item]:
         for node in flatten(nodes, self._tree.__contains__):
             if isinstance(node, LoopNode) and node.iterations:
-                yield from self._loop(node)
+                if sized and self._unlike(node):
+                    for turn in node.iterations:
+                        yield from self._items(turn)
+                else:
+                    yield from self._loop(node)
             else:
                 yield node
+
+    def _unlike(self, loop: LoopNode) -> bool:
+        """A short loop that runs no module of the tree, on tensors of other shapes in each turn."""
+        if not 1 < len(loop.iterations) <= MAX_SIZED or any(self._called(turn) for turn in loop.iterations):
+            return False
+        return len({self._key(turn) for turn in loop.iterations}) == 1 < len({self._sized(turn) for turn in loop.iterations})
 
     def _loop(self, loop: LoopNode) -> Iterator[Item]:
         alike: defaultdict[Hashable, list[list[Node]]] = defaultdict(list)
@@ -71,7 +88,7 @@ class Reader:
         columns = list(zip(*(self._called(turn) for turn in turns)))
         kinds = [len({id(module) for module in column}) for column in columns]
         if len(turns) > 1 and all(kind in (1, len(turns)) for kind in kinds):
-            only_calls = all(isinstance(item, ModuleCall) for item in self.read(turns[0]))
+            only_calls = all(isinstance(item, ModuleCall) for item in self._items(turns[0]))
             varying = [column for column, kind in zip(columns, kinds) if kind > 1]
             if not (only_calls and len(varying) == len(columns)):
                 prefixes = combine(self._tree, varying)
