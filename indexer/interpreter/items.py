@@ -154,9 +154,9 @@ def _from_dict(interp: Interp, owner: DictValue, key: Value, site: Site) -> Valu
     if found is MISSING:
         if isinstance(key, Unknown) and (tensor := open_dicts.element(owner)) is not None:
             return tensor
-        if isinstance(key, Unknown) and owner.other is not None and (not owner.items or owner.under is key):
-            return owner.other
         if isinstance(key, Unknown) and isinstance(owner.default, ClassValue):  # an entry of its own, as far as is known
+            if owner.other is not None and owner.under is key:
+                return owner.other
             made = interp.call(owner.default, [], {}, site)
             set_item(interp, owner, key, made, site)
             return made
@@ -166,6 +166,8 @@ def _from_dict(interp: Interp, owner: DictValue, key: Value, site: Site) -> Valu
                 return values[0]
         if isinstance(key, Unknown) and (inner := open_dicts.inner(owner) or _made_for(interp, owner)) is not None:
             return inner
+        if isinstance(key, Unknown) and owner.other is not None and (not owner.items or owner.under is key):
+            return owner.other
         return operators.derived(interp, (key,), site) if isinstance(key, Unknown) else interp.unknown(site.text, "data", site)
     if found in owner.items:
         return interp.pick(owner.items[found])
