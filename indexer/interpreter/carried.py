@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import ast
+from collections import Counter
 from collections.abc import Iterator
 
 from cgx.indexer.interpreter.scopes import Frame
@@ -14,15 +15,40 @@ from cgx.indexer.interpreter.values import MISSING, Alternatives, ListValue, Ten
 NESTED = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
 FEW = 4  # tensors in a list that is handed on as a whole
 ATTRIBUTE = "__cgx_carried__"
+PLAINLY = "__cgx_set_plainly__"
 
 
 def carried(node: ast.For | ast.While, frame: Frame) -> tuple[str, ...]:
     """Names of the tensors that the body reads before it sets them anew."""
-    names = getattr(node, ATTRIBUTE, None)
+    return tuple(name for name in handed_on(node) if is_tensor(frame.scope.vars.get(name, MISSING)))
+
+
+def handed_on(node: ast.For | ast.While) -> tuple[str, ...]:
+    """Names that a round reads as the one before left them."""
+    names: tuple[str, ...] | None = getattr(node, ATTRIBUTE, None)
     if names is None:
         names = tuple(sorted(read_first([*_test(node), *node.body]) - _targets(node)))
         setattr(node, ATTRIBUTE, names)
-    return tuple(name for name in names if is_tensor(frame.scope.vars.get(name, MISSING)))
+    return names
+
+
+def set_plainly(node: ast.For | ast.While) -> frozenset[str]:
+    """Variables that the body sets at one place, and not from what they are: they count nothing."""
+    names: frozenset[str] | None = getattr(node, PLAINLY, None)
+    if names is None:
+        parts = [part for statement in node.body for part in ast.walk(statement)]
+        stored = Counter(part.id for part in parts if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store))
+        names = frozenset(
+            part.targets[0].id
+            for part in parts
+            if isinstance(part, ast.Assign) and isinstance(part.targets[0], ast.Name) and stored[part.targets[0].id] == 1 and not _reads(part.value, part.targets[0].id)
+        )
+        setattr(node, PLAINLY, names)
+    return names
+
+
+def _reads(node: ast.expr, name: str) -> bool:
+    return any(isinstance(part, ast.Name) and part.id == name for part in ast.walk(node))
 
 
 def _test(node: ast.For | ast.While) -> list[ast.AST]:

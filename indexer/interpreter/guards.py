@@ -105,6 +105,16 @@ class Guards:
             if isinstance(value, Alternatives):
                 self._filter(test, value, lambda option: self.truth(option) is not False, frame)
 
+    def assume_parts(self: Any, test: ast.expr, holds: bool, frame: Frame) -> None:
+        """In a branch under ``a and not b``, ``a`` holds and ``b`` does not."""
+        if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+            self.assume_parts(test.operand, not holds, frame)
+        elif isinstance(test, ast.BoolOp):
+            for part in test.values if isinstance(test.op, ast.And) is holds else ():
+                self.assume_parts(part, holds, frame)
+        elif isinstance(value := self._peek(test, frame), Unknown):
+            self._assume(value, holds)
+
     def _peek(self: Any, node: ast.expr, frame: Frame) -> Value:
         if isinstance(node, ast.Name):
             return frame.scope.get(node.id)

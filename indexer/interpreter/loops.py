@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from cgx.indexer.interpreter import counters
 from cgx.indexer.interpreter.blocks import run_block
-from cgx.indexer.interpreter.carried import carried
+from cgx.indexer.interpreter.carried import carried, handed_on, set_plainly
 from cgx.indexer.interpreter.expressions import eval_test
 from cgx.indexer.interpreter.items import opened
 from cgx.indexer.interpreter.joins import ANOTHER, join, join_shapes, join_tensors, same, stand_in
@@ -21,7 +21,7 @@ from cgx.indexer.interpreter.named_rounds import by_name, tables
 from cgx.indexer.interpreter.rounds import rounds as rounds_of
 from cgx.indexer.interpreter.scopes import Frame, Site
 from cgx.indexer.interpreter.signals import BREAK, RETURN, Overspent, Raised, StopConsumer
-from cgx.indexer.interpreter.trace import BranchNode, Event, LoopNode, ModuleCall, Node
+from cgx.indexer.interpreter.trace import BranchNode, Event, LoopNode, ModuleCall, Node, ScopeNode
 from cgx.indexer.interpreter.trail import Change, Slot
 from cgx.indexer.interpreter.values import (
     MAYBE,
@@ -340,13 +340,19 @@ def _summary(
         return _block(interp, node.body, frame)
 
     context = LoopContext(loop.expr, loop.count, loop.bound or loop.anchor)
-    signal = summarise(interp, frame, loop, context, body, frozenset(tables(element)))
+    signal = summarise(interp, frame, loop, context, body, node, frozenset(tables(element)))
     loop.carries = carried(node, frame)
     return signal
 
 
 def summarise(
-    interp: Interp, frame: Frame, loop: LoopNode, context: LoopContext, body: Callable[[], Signal], own: frozenset[int] = frozenset()
+    interp: Interp,
+    frame: Frame,
+    loop: LoopNode,
+    context: LoopContext,
+    body: Callable[[], Signal],
+    node: ast.For | ast.While,
+    own: frozenset[int] = frozenset(),
 ) -> Signal:
     """Evaluate ``body`` until what it changes is stable, and keep the trace of the last evaluation.
 
@@ -358,15 +364,16 @@ def summarise(
     interp.summaries += 1
     interp.summarised += 1
     try:
-        return _rounds(interp, frame, loop, context, body, widenings, outer_exit, returns, own)
+        return _rounds(interp, frame, loop, context, body, widenings, outer_exit, returns, node, own)
     finally:
         interp.summaries -= 1
 
 
 def _rounds(
     interp: Interp, frame: Frame, loop: LoopNode, context: LoopContext, body: Callable[[], Signal], widenings: int, outer_exit: bool, returns: int,
-    own: frozenset[int],
+    node: ast.For | ast.While, own: frozenset[int],
 ) -> Signal:
+    local = frame.scope.vars
     begun: dict[Slot, Change] = {}
     with interp.inside(loop, keep=True), interp.loop(context):
         for round_ in range(widenings + 1):
@@ -385,7 +392,10 @@ def _rounds(
             changes = interp.trail.rollback()
             if round_ == 0:
                 begun = {slot: change for slot, change in changes.items() if change.kind == "list" and not change.before[1]}
-            widened = {slot: widen(interp, change, loop) for slot, change in changes.items() if slot[0] not in own}
+            plain = set_plainly(node)
+            widened = {
+                slot: widen(interp, change, loop, change.obj is local and change.key in plain) for slot, change in changes.items() if slot[0] not in own
+            }
             moved = {slot: value for slot, value in widened.items() if value is not MISSING}
             if not moved or round_ == widenings:
                 interp.trail.apply(changes)
@@ -402,6 +412,8 @@ def _rounds(
             for slot, value in moved.items():
                 interp.trail.write(changes[slot], value)
             interp.trail.apply(newborn(changes, moved))
+            handed = handed_on(node)  # what a round reads as the one before left it: the first finds none
+            interp.trail.apply({slot: one for slot, one in changes.items() if one.before is MISSING and one.obj is local and one.key in handed})
     loop.early_exit |= frame.early_exit
     frame.early_exit = outer_exit or (frame.early_exit and len(frame.returns) > returns)
     return None
@@ -467,8 +479,8 @@ def plain_numbers(value: Value) -> list[int]:
     return [option for option in options if type(option) is int]
 
 
-def widen(interp: Interp, change: Change, loop: LoopNode) -> Value:
-    """The value for any iteration of a slot that the body writes; MISSING where it needs none."""
+def widen(interp: Interp, change: Change, loop: LoopNode, plain: bool = False) -> Value:
+    """The value for any iteration of a slot that the body writes; MISSING where it needs none. ``plain``: the slot counts nothing."""
     before, after = change.before, change.after
     if change.kind == "list":
         if len(before[0]) == len(after[0]) and before[1] == after[1]:
@@ -510,12 +522,12 @@ def widen(interp: Interp, change: Change, loop: LoopNode) -> Value:
         if isinstance(before, int) and isinstance(after, int) and not isinstance(before, bool):
             loop.counters[name] = after - before
         return Unknown(name, "loop-carried", loop.anchor, hint)
-    if isinstance(before, Alternatives) and (kind := number_kind(before)) and number_kind(after):
+    if not plain and isinstance(before, Alternatives) and (kind := number_kind(before)) and number_kind(after):
         grown = [b - a for a, b in zip(plain_numbers(before), plain_numbers(after))]
         if kind == "int" and grown:
             loop.counters[name] = grown[0]
         return Unknown(name, "loop-carried", loop.anchor, kind)
-    if counted_in_part(before, after):
+    if counted_in_part(before, after) and not plain:
         return Unknown(name, "loop-carried", loop.anchor, "int")
     if isinstance(before, TensorValue) and isinstance(after, TensorValue):
         joined = join(before, after, ANOTHER)
@@ -625,7 +637,7 @@ def exec_while(interp: Interp, node: ast.While, frame: Frame) -> Signal:
     loop.entered = entered
     loop.count = Unknown(expr, "data", frame.anchor(node.test), "int")
     rounds = counters.planned(interp, node, frame)
-    signal = summarise(interp, frame, loop, LoopContext(expr, loop.count, context.anchor), body)
+    signal = summarise(interp, frame, loop, LoopContext(expr, loop.count, context.anchor), body, node)
     loop.carries = carried(node, frame)
     if rounds is not None and counters.holds(interp, node, frame, rounds[1]):
         loop.count = rounds[0]
@@ -637,19 +649,31 @@ def exec_while(interp: Interp, node: ast.While, frame: Frame) -> Signal:
 
 
 def _over_generator(interp: Interp, node: Any, source: GeneratorValue, frame: Frame, numbered: bool = False) -> Signal:
-    """Run the loop's body inside the generator, yield by yield. ``numbered``: under ``enumerate``."""
+    """Run the loop's body inside the generator, yield by yield. ``numbered``: under ``enumerate``.
+
+    A generator that is one element ahead gives none in its first round, and the last one behind its loop: together the body runs once
+    a round, and stands in the loop.
+    """
     token = object()
     outcome: list[Signal] = [None]
     height = len(interp.stack)
+    ahead = False
 
     def consume(value: Value) -> Value:
-        loop = next((one for one in reversed(interp.stack[height:]) if isinstance(one, LoopNode)), None)
+        nonlocal ahead
+        within = interp.stack[height:]
+        loop = next((one for one in reversed(within) if isinstance(one, LoopNode)), None)
         if loop is not None:  # whoever reads the job looks for the loop where its body stands
+            ahead = any(isinstance(one, BranchNode) and one.later is not None for one in within)
             loop.anchor, loop.target = frame.anchor(node), frame.code.text(node.target)
         if numbered:
             value = (Unknown(frame.code.text(node.target), "loop-carried", frame.anchor(node), "int"), value)
         interp.assign(node.target, value, frame)
-        signal = _block(interp, node.body, frame)
+        if loop is None and ahead:
+            with interp.inside(ScopeNode(frame.anchor(node), "the last element"), emit=False):
+                signal = _block(interp, node.body, frame)
+        else:
+            signal = _block(interp, node.body, frame)
         if signal in (BREAK, RETURN):
             outcome[0] = signal
             raise StopConsumer(token)

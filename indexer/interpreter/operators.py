@@ -166,6 +166,8 @@ def binary(interp: Interp, kind: type[ast.operator], left: Value, right: Value, 
         return Opaque(UNION, {"__args__": (*_union_parts(left), *_union_parts(right))}, site.anchor)
     if name == "or" and all(isinstance(v, ClassValue | External | type(None) | Unknown) or _is_union(v) for v in (left, right)):
         return Unknown(site.text, "unsupported", site.anchor, hint="union")
+    if name in ("mod", "floordiv", "truediv") and isinstance(left, Unknown) and type(right) is int and right == 0:
+        interp.raise_("ZeroDivisionError", "division by zero", site)
     if name == "mod" and right == 1 and isinstance(right, int) and isinstance(left, Unknown) and left.hint == "int":
         return 0
     result = derived(interp, (left, right), site, number_hint(name, left, right))

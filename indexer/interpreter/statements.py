@@ -194,6 +194,7 @@ def undecided(interp: Interp, node: ast.If, test: Value, frame: Frame) -> Signal
         with interp.assuming([test], holds), interp.inside(branch), interp.catching() if branch.period is None else nullcontext():
             try:
                 interp.narrow(node.test, holds, frame)
+                interp.assume_parts(node.test, holds, frame)
                 signal = block(interp, body, frame)
             except Raised as raised:
                 error = raised

@@ -21,6 +21,7 @@ from cgx.indexer.interpreter.values import (
     Native,
     Opaque,
     Sequence,
+    TensorValue,
     Unknown,
     Value,
 )
@@ -230,6 +231,8 @@ def sized(interp: Any, value: Value, site: Any) -> Value:
         return sized(interp, inside, site) if inside is not None else None
     if isinstance(value, Instance) and value.cls.lookup("__len__") is not MISSING:
         return interp.call(interp.getattr(value, "__len__", site), [], {}, site)
+    if isinstance(value, TensorValue):
+        return value.shape[0] if value.shape and isinstance(value.shape[0], int) else None
     listed = items_of(value)
     return len(listed) if listed is not None else None
 
