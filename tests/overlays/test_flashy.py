@@ -57,4 +57,18 @@ def test_a_solver_trains_in_stages(tmp_path: Path) -> None:
     assert ("all_reduce", "logging") in sent and len({row["code_anchor"] for row in record["device_device"]}) > 1
     assert all(not str(row["code_anchor"]).startswith("cgx") for row in [*record["device_device"], *record["data_path"]])
     assert "cgx:" not in str(record)
+    assert [row["ranks"] for row in record["phases"] if row["name"] == "checkpoint"] == ["rank 0"]
     assert {row["name"] for row in record["phases"]} >= {"data", "forward", "backward", "optimizer", "checkpoint"}
+
+
+def test_an_object_is_sent_as_its_size_and_its_bytes(tmp_path: Path) -> None:
+    source = "import flashy, torch\nimport torch.distributed as dist\ndist.init_process_group('nccl')\nname = flashy.distrib.broadcast_object('run')\ntorch.nn.Linear(2, 2)(torch.ones(2))\n"
+    (tmp_path / "job.py").write_text(source)
+    record = read_job(open_tree(tmp_path), [], JobRequest(launch="torchrun --nproc-per-node 2 job.py"), []).schedule
+    assert record is not None
+    assert [(row["collective"], row["repeat"], row["code_anchor"]) for row in record["device_device"]] == [("broadcast", 2, "job.py:<module>:4")]
+    assert [(row["kind"], row["ranks"]) for row in record["host_device"]["syncs"]] == [
+        ("item", "not (rank() == src)"),
+        ("cpu", "all"),
+        ("other", "rank 0"),
+    ]

@@ -265,7 +265,7 @@ def spots(trace: Trace, naming: Naming | None = None) -> list[Spot]:
                 found.append(Spot(node, path, counter, modules))
         if in_module and not matters(node, known):
             return
-        hidden = isinstance(node, BranchNode) and stands_in(node.anchor)  # a condition of ours is none of the job's
+        hidden = isinstance(node, BranchNode) and stands_in(node.anchor) and node.ranks is None  # a condition of ours is none of the job's, but its ranks are
         below = path if hidden else (*path, node)
         for children in child_lists(node):
             visit_all(children, below, inner, moved)
