@@ -19,6 +19,7 @@ ONCE = "="  # first character of a guard that holds in one round of a loop: "=an
 def run_block(interp: Interp, body: list[ast.stmt], frame: Frame) -> str | None:
     """Statements in order. After ``if c: continue`` (or ``return``) the others run only where ``c`` does not hold."""
     for index, statement in enumerate(body):
+        frame.otherwise = body[index + 1] if isinstance(statement, ast.If) and isinstance(body[-1], ast.Raise) and index == len(body) - 2 else None
         signal = interp.exec(statement, frame)
         if signal is not None:
             frame.rest = None

@@ -285,6 +285,8 @@ def _hasattr(interp: Interp, site: Site, args: Args, kwargs: Kwargs) -> Value:
         return operators.lift(interp, (owner,), lambda o: _hasattr(interp, site, [o, name], {}))
     if not isinstance(name, str):
         return operators.derived(interp, (name,), site, "bool")
+    if isinstance(owner, Instance | ModuleInstance) and name.startswith("__") and not name.endswith("__"):
+        return False  # what a class body writes with two underscores has the class's name before it
     if isinstance(owner, External):
         known = interp.has_external(f"{owner.qname}.{name}")
         return interp.unknown(site.text, "missing-module", site, "bool") if known is None else known

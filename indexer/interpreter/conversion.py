@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from cgx.indexer.interpreter import builtin_functions, generics, open_dicts, operators
+from cgx.indexer.interpreter.joins import same
 from cgx.indexer.interpreter.signals import Raised
 from cgx.indexer.interpreter.values import (
     HELD,
@@ -280,7 +281,7 @@ class Conversion:
             if value.open:
                 found["*"] = open_dicts.standing(value) or Unknown(site.text, "missing-file", site.anchor)
             return found
-        return self.as_mapping(value, site)
+        return keywords_of_either(value) or self.as_mapping(value, site)
 
     def as_mapping(self: Any, value: Value, site: Site) -> dict[Any, Value] | None:
         value = self.pick(value)
@@ -552,6 +553,17 @@ class Conversion:
             except SyntaxError:
                 return Unknown(str(node.value), "unsupported", None)  # type: ignore[attr-defined]
         return self.attempt(lambda final=node: generics.read(self, final, frame))
+
+
+def keywords_of_either(value: Value) -> dict[str, Value] | None:
+    """``**`` of one of several dicts with the same keys."""
+    tables = [(text, one.items) for text, one in value.options if isinstance(one, DictValue) and not one.open] if isinstance(value, Alternatives) else []
+    if not tables or len(tables) < len(value.options) or any(table.keys() != tables[0][1].keys() for _, table in tables):
+        return None
+    return {
+        key: held if all(same(held, table[key]) for _, table in tables) else Alternatives(tuple((text, table[key]) for text, table in tables))
+        for key, held in tables[0][1].items() if isinstance(key, str)
+    }  # fmt: skip
 
 
 NO_DEFAULT_TYPE = "dataclasses._MISSING_TYPE"  # of the mark of a field that has no default

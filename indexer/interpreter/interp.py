@@ -165,7 +165,7 @@ class Interp(Recorder, Recovery, Externals, Conversion, Guards, ModuleCalls, Giv
         try:
             return run(self, node, frame)
         except Raised as error:
-            if self.catchable(error):
+            if self.catchable(error) or (isinstance(node, ast.Raise) and frame.returns):  # an undecided path has returned: this one is none
                 raise
             return self.recover(error, node, frame)
         except (StopRun, Overspent, Fault, UserError, RecursionError, MemoryError, KeyboardInterrupt):

@@ -21,6 +21,7 @@ from cgx.indexer.interpreter.values import (
     MISSING,
     BoundMethod,
     ClassValue,
+    Device,
     DictValue,
     DType,
     FunctionValue,
@@ -122,6 +123,7 @@ class ModuleCalls:
             result = self._under_precision(module, site, lambda: self._run_call(node, module, home, forward, args, kwargs, site))
         node.outputs = [("", value) for value in tensors_of(result)]
         self._gradients_of(module, node)
+        self._place_of(module, node)
         if self.forward_depth == 0 and not any(one is module for one in self.trace.model_roots):
             self.trace.model_roots.append(module)
         return result
@@ -136,6 +138,21 @@ class ModuleCalls:
                 value.requires_grad = False
             elif any(one.requires_grad is True for one in given) or trainable(module):
                 value.requires_grad = True
+
+    def _place_of(self: Any, module: ModuleInstance, node: ModuleCall) -> None:
+        """What comes out of parts that are not all known lies where the weights and everything that goes in lie: ops mix no devices."""
+        open_ones = [value for _, value in node.outputs if isinstance(value, TensorValue) and value.device is None]
+        given = {value.device for _, value in node.inputs}
+        if not open_ones or len(given) != 1 or None in given:
+            return
+        weights: set[str | None] = set()
+        for part in nn_module.modules_of(module):
+            hook = part.attrs.get("_hf_hook")  # accelerate's: brings the weights when they are needed
+            brought = hook.attrs.get("execution_device") if isinstance(hook, Instance) else None
+            weights |= {brought.type if isinstance(brought, Device) else one.device for one in part.parameters.values() if isinstance(one, TensorValue)}
+        if weights == given:
+            for value in open_ones:
+                (value.device,) = given
 
     def _under_precision(self: Any, module: ModuleInstance, site: Site, run: Callable[[], Value]) -> Value:
         """A framework's wrapper puts autocast round the forward of the module that it set up."""

@@ -34,6 +34,7 @@ class Recovery:
 
     def __init__(self) -> None:
         self.catchers: list[Catcher] = []
+        self.asked: list[str] = []  # what the job raises where a package is not there
 
     @contextmanager
     def catching(self, catcher: Catcher = catch_all) -> Iterator[None]:
@@ -59,7 +60,9 @@ class Recovery:
         text = frame.code.text(node)[:MAX_NAME] if not isinstance(node, COMPOUND) else frame.code.text(_header(node))
         what = f"{error.kind}: {error.message}" if error.message else error.kind
         anchor = error.anchor or frame.anchor(node)
-        if not self.said_absent(error) and not (isinstance(node, ast.Raise) and error.kind == "ImportError"):  # a job that runs has what it asks for
+        if isinstance(node, ast.Raise) and error.kind == "ImportError":  # a job that runs has what it asks for
+            self.asked.append(f"{text} ({what})")
+        elif not self.said_absent(error):
             self.note_unknown(Unknown(f"{text} ({what})", "error", anchor, settle=_settled_by(error, node, frame)))
         frame.doubt = True
         for open_node in self.stack:

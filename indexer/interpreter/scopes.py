@@ -75,6 +75,7 @@ class Frame:
     handled: list[Any] = field(default_factory=list)  # exceptions being handled, for a bare raise
     statement: ast.stmt | None = None  # the assignment that runs
     rest: Any = None  # the branch that the rest of the block is in, after a side of an undecided `if` has left
+    otherwise: ast.stmt | None = None  # the `raise` behind the `if` that runs, the last of its block
     doubt: bool = False  # a statement was left out because it raises (see recovery)
     wanted: Value = MISSING  # truth of the result that the caller is sure of: ways out that give another one are not taken
 

@@ -181,7 +181,9 @@ def undecided(interp: Interp, node: ast.If, test: Value, frame: Frame) -> Signal
     once = interp.once(node.test, frame) if interp.loops and not interp.forward_depth else None
     outcomes: list[tuple[str, Value, dict[Any, Change], Raised | None]] = []
     sides: list[BranchNode] = []
-    for body, holds in ((node.body, True), (node.orelse, False)):
+    # ``if c: return x`` and then ``raise``: as if that stood in an ``else``, so that the job, which runs, has ``c``.
+    rest = [frame.otherwise] if frame.otherwise is not None and not node.orelse and isinstance(node.body[-1], ast.Return) else node.orelse
+    for body, holds in ((node.body, True), (rest, False)):
         ranks = interp.ranks_within(node.test, frame) if holds else None
         branch = BranchNode(anchor, text if holds else f"not ({text})", period=period if holds is in_period else None, ranks=ranks)
         branch.first, branch.later, branch.test = rounds.get(holds), rounds.get(not holds), test

@@ -44,6 +44,7 @@ class Family:
     schedule: str | None = None
     begins: bool = True  # ``set_begin_index(0)``: the first step looks up no index on the device
     timesteps: bool = True  # moved to the device once; else one by one, each step
+    exact: bool = True  # every scheduler that its checkpoints name takes one step a timestep that is asked for
     strength: float | None = None  # the part of the steps that is run, where the call does not say
     image: tuple[tuple[str, str], ...] = ()
     beside: tuple[tuple[str, str], ...] = ()  # runs with the denoiser each step
@@ -72,9 +73,9 @@ VAE, CONTROL, COGVIDEO_VAE = (("vae", "AutoencoderKL"),), (("controlnet", "Contr
 
 # The first row whose pattern matches the whole class name.
 FAMILIES: tuple[Family, ...] = (
-    row("StableDiffusionPipeline", (CLIP,), UNET, 50, begins=False),
-    row("StableDiffusionImg2ImgPipeline", (CLIP,), UNET, 50, begins=False, image=VAE, strength=0.8),
-    row("StableDiffusionControlNetPipeline", (CLIP,), UNET, 50, begins=False, beside=CONTROL, before=("image",)),
+    row("StableDiffusionPipeline", (CLIP,), UNET, 50, begins=False, exact=False),
+    row("StableDiffusionImg2ImgPipeline", (CLIP,), UNET, 50, begins=False, exact=False, image=VAE, strength=0.8),
+    row("StableDiffusionControlNetPipeline", (CLIP,), UNET, 50, begins=False, exact=False, beside=CONTROL, before=("image",)),
     row("StableDiffusionXLPipeline", (CLIP, CLIP_2), UNET, 50, knob=("guidance_scale", 5.0), negative=GIVEN, before=("add_time_ids",)),
     row("StableDiffusionXLImg2ImgPipeline", (CLIP, CLIP_2), UNET, 50, knob=("guidance_scale", 5.0), negative=GIVEN, begins=False,
         before=("add_time_ids",), image=VAE, strength=0.3),
@@ -107,6 +108,11 @@ STEPS: dict[str, tuple[tuple[str, str], ...]] = {
     "DDIMScheduler": (*LOOKED_UP, *LOOKED_UP),
     FLOW: (),
 }
+# These have as many timesteps as are asked for; PNDM has one more, Heun and KDPM2 nearly twice as many.
+ONE_EACH = frozenset(STEPS) | {
+    "DDPMScheduler", "DPMSolverMultistepScheduler", "EulerDiscreteScheduler", "EulerAncestralDiscreteScheduler", "LCMScheduler",
+    "LMSDiscreteScheduler", "UniPCMultistepScheduler",
+}  # fmt: skip
 # What ``index_for_timestep`` asks, once a call, where nothing has set the first index.
 FIRST_INDEX: dict[str, tuple[tuple[str, str], ...]] = {
     FLOW: (("dynamic shape", "(schedule_timesteps == timestep).nonzero()"), ("item", "indices[pos].item()")),

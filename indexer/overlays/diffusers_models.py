@@ -15,6 +15,7 @@ from cgx.indexer.interpreter.values import (
     BoundMethod,
     ClassValue,
     FunctionValue,
+    ListValue,
     ModuleInstance,
     Opaque,
     TensorValue,
@@ -22,9 +23,9 @@ from cgx.indexer.interpreter.values import (
     Value,
 )
 from cgx.indexer.overlays import hub
-from cgx.indexer.overlays.arguments import dtype_name
+from cgx.indexer.overlays.arguments import device_type, dtype_name
 from cgx.indexer.overlays.sourceless import blank, called, device_of
-from cgx.indexer.overlays.transfer import move_module
+from cgx.indexer.overlays.transfer import ACCELERATORS, copy, move_module
 
 AUTHOR = "overlays.diffusers_models"
 MODEL, OUTPUT, LATENTS = "diffusers.OutsideModel", "diffusers.BaseOutput", "diffusers.DiagonalGaussianDistribution"
@@ -119,6 +120,12 @@ def latents_of(site: Any, device: str | None) -> Opaque:
     return Opaque(OUTPUT, {"latent_dist": Opaque(LATENTS, {"device": device}, site.anchor)}, site.anchor)
 
 
+def recompute(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    """``model.enable_gradient_checkpointing()``: the blocks' forwards run again in the backward."""
+    interp.event("compute", site, author=AUTHOR, key="activation_checkpointing", value="each block", target=args[0])
+    return None
+
+
 def drawn(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
     return TensorValue(None, None, args[0].attrs.get("device"))
 
@@ -132,10 +139,20 @@ def item(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) ->
 
 
 def random(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
-    """``randn_tensor(shape, generator, device, dtype)``: drawn on the generator's device, the target's where none is given."""
+    """``randn_tensor(shape, generator, device, dtype)``: a generator of the host draws there, and what it has drawn is moved."""
     names = ("shape", "generator", "device", "dtype", "layout")
     bound = dict(zip(names, args)) | kwargs
-    return interp.op("torch.randn", [bound.get("shape")], {name: bound[name] for name in ("device", "dtype") if name in bound}, site)
+    given = {name: bound[name] for name in ("device", "dtype") if name in bound}
+    if host_generator(bound.get("generator")) and device_type(bound.get("device")) in ACCELERATORS:
+        drawn_there = interp.op("torch.randn", [bound.get("shape")], {**given, "device": "cpu"}, site)
+        copy(interp, drawn_there, bound["device"], False, site, what=site.text)
+    return interp.op("torch.randn", [bound.get("shape")], given, site)
+
+
+def host_generator(given: Value) -> bool:
+    """A generator of the host, or a list of such."""
+    first = given.items[0] if isinstance(given, ListValue) and given.items else given
+    return isinstance(first, Opaque) and first.qname == "torch.Generator" and device_type(first.attrs.get("device")) == "cpu"
 
 
 FAMILIES: tuple[tuple[str, Any], ...] = (("diffusers", family),)
@@ -146,9 +163,10 @@ ENTRIES: dict[str, Any] = {
     f"{MODEL}.decode": run("decode", sample_of),
     f"{MODEL}.encode": run("encode", latents_of),
     **{f"{MODEL}.{name}": nothing for name in (
-        "enable_tiling", "disable_tiling", "enable_slicing", "disable_slicing", "enable_gradient_checkpointing", "set_attention_backend",
+        "enable_tiling", "disable_tiling", "enable_slicing", "disable_slicing", "set_attention_backend",
         "enable_xformers_memory_efficient_attention", "fuse_qkv_projections", "set_attn_processor", "save_pretrained",
     )},
+    f"{MODEL}.enable_gradient_checkpointing": recompute,
     f"{LATENTS}.sample": drawn,
     f"{LATENTS}.mode": drawn,
     f"{OUTPUT}.__getitem__": item,

@@ -13,29 +13,30 @@ import re
 from typing import Any
 
 from cgx.indexer.interpreter.stdlib.support import nothing
-from cgx.indexer.interpreter.trace import LoopNode
+from cgx.indexer.interpreter.trace import BranchNode, LoopNode
 from cgx.indexer.interpreter.values import ListValue, ModuleInstance, Opaque, TensorValue, Unknown, Value
-from cgx.indexer.overlays import diffusers_models, hf_outside_models, hub
+from cgx.indexer.overlays import diffusers_models, hf_outside_models, hub, offloading
 from cgx.indexer.overlays.arguments import device_type, dtype_name
-from cgx.indexer.overlays.diffusers_families import FIRST_INDEX, STEPS, Family, family_of, row
+from cgx.indexer.overlays.diffusers_families import FIRST_INDEX, ONE_EACH, STEPS, Family, family_of, row
 from cgx.indexer.overlays.hf_outside_models import placed
 from cgx.indexer.overlays.lifecycle import flags
 from cgx.indexer.overlays.sourceless import blank, called, device_of
-from cgx.indexer.overlays.transfer import ACCELERATORS, copy, module_tensors, move_module, sync, to_targets
+from cgx.indexer.overlays.transfer import ACCELERATORS, copy, move_module, sync, to_targets
 
 AUTHOR = "overlays.diffusers_pipelines"
 PIPELINE, RESULT, SCHEDULER = "diffusers.OutsidePipeline", "diffusers.OutsidePipelineOutput", "diffusers.OutsideScheduler"
 NAMED = re.compile(r"diffusers\.(?:[\w.]+\.)?((?!\w*(?:Prior|Onnx|Flax|Mixin))[A-Z]\w*Pipeline|AutoPipelineFor\w+)(\.from_pretrained|\.from_single_file|\.from_pipe)?")
 SCHEDULERS = re.compile(r"diffusers\.(?:[\w.]+\.)?([A-Z]\w*Scheduler)(?:\.from_config|\.from_pretrained)?")
+OWN = re.compile(r"(Autoencoder|Asymmetric|UNet|ControlNet|VQ|T2IAdapter|MotionAdapter|Consistency)\w*|\w+Transformer\w*Model|\w+Transformer[23]D|ModelMixin")
 ANY = row(r"\w+", (), ("denoiser", "ModelMixin"), 0, decoder=None, guidance=None)  # a class that no row tells of: every one denoises
 ON_DEVICE = ("pt", "latent")  # kinds of output that stay where they were made
 
 
 def made(interp: Any, qname: str, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
     """``FluxPipeline.from_pretrained(name)``: its models on the host, those that the caller gives as they are."""
-    scheduler = SCHEDULERS.fullmatch(qname)
-    if scheduler is not None:
-        return Opaque(SCHEDULER, {"cgx.class": scheduler.group(1), "config": config(args, kwargs, site, "scheduler_config.json")}, site.anchor)
+    set_by = SCHEDULERS.fullmatch(qname)
+    if set_by is not None:
+        return scheduler(set_by.group(1), args, kwargs, site)
     found = NAMED.fullmatch(qname)
     if found is None:
         return NotImplemented
@@ -56,14 +57,19 @@ def made(interp: Any, qname: str, site: Any, args: list[Value], kwargs: dict[str
             move_module(interp, parts[role], "cuda" if placed(kwargs) else None, dtype, False, site)
     held = given.get("scheduler")
     named = family.schedule if held is None and family.schedule else None
-    parts["scheduler"] = held if isinstance(held, Opaque) else Opaque(SCHEDULER, {"cgx.class": named, "config": config(args, kwargs, site, "scheduler_config.json")}, site.anchor)
+    parts["scheduler"] = held if isinstance(held, Opaque) else scheduler(named, args, kwargs, site)
     parts["tokenizer"] = Opaque(hub.TOKENIZER, {}, site.anchor)
     return Opaque(PIPELINE, {"cgx.family": name, "cgx.offload": None, "cgx.called": False, **parts}, site.anchor)
 
 
+def scheduler(name: str | None, args: list[Value], kwargs: dict[str, Value], site: Any) -> Opaque:
+    """A scheduler, of a class that the checkpoint names where it is None."""
+    return Opaque(SCHEDULER, {"cgx.class": name, "order": 1, "config": config(args, kwargs, site, "scheduler_config.json")}, site.anchor)
+
+
 def part(interp: Any, model: str, site: Any, args: list[Value], kwargs: dict[str, Value]) -> ModuleInstance:
     """One model of the pipeline: diffusers' own, or an encoder of transformers."""
-    if (diffusers_models.NAMED.fullmatch(f"diffusers.{model}") and not model.startswith(("CLIP", "T5", "UMT5", "Llama"))) or model == "ModelMixin":
+    if OWN.fullmatch(model):
         module = diffusers_models.outside(interp, model, site, [], {})
     else:
         module = blank(interp, f"transformers.{model}", site, hf_outside_models.MODEL)
@@ -129,13 +135,10 @@ class Call:
             return
         self.brought(role)
         if self.kind == "sequential":
-            each = self.interp.unknown(f"layers of {role}", "missing-file", self.site, hint="int")
-            with self.interp.inside(LoopNode(self.site.anchor, self.site.text, count=each, expr=f"layers of {role}", target="layer", over="container", bound=self.site.anchor)):
-                move_module(self.interp, module, "cuda", None, False, self.site, what=f"weights of {role}, layer by layer")
+            offloading.layer_by_layer(self.interp, module, "cuda", self.site, role)
         called(self.interp, self.site, module, method=method)
-        if self.kind == "sequential":  # the device's copies are dropped: the host has kept its own
-            for tensor in module_tensors(module):
-                self.interp.trail.set(tensor, "device", "cpu")
+        if self.kind == "sequential":
+            offloading.dropped(self.interp, module)
 
     def move(self, what: str, direction: str = "H2D") -> None:
         here, there = ("cpu", self.device) if direction == "H2D" else (self.device, "cpu")
@@ -174,7 +177,7 @@ class Call:
             self.move("video" if "video" in self.kwargs else "image")
             for role, _ in self.family.image:
                 self.run(role, "encode" if role == "vae" else "forward")
-        if host_generator(self.kwargs.get("generator")) and self.kwargs.get("latents") is None:
+        if diffusers_models.host_generator(self.kwargs.get("generator")) and self.kwargs.get("latents") is None:
             self.move("latents")
         for what in self.family.before:
             self.move(what)
@@ -182,6 +185,8 @@ class Call:
     def steps(self) -> Value:
         count = self.kwargs.get("num_inference_steps", self.family.steps or None)
         strength = self.kwargs.get("strength", self.family.strength) if self.family.strength is not None else None
+        if isinstance(count, int) and (self.scheduler not in ONE_EACH if self.scheduler is not None else not self.family.exact):
+            return self.interp.unknown("the scheduler's timesteps", "missing-file", self.site, hint="int")
         if isinstance(count, int) and isinstance(strength, int | float):
             return min(int(count * strength), count)
         known = isinstance(count, int | Unknown) and not (self.family.strength is not None and isinstance(strength, Unknown))
@@ -222,12 +227,6 @@ class Call:
         return ListValue([self.interp.unknown("image", "data", self.site)], open=True)
 
 
-def host_generator(given: Value) -> bool:
-    """A generator of the host, or a list of such: what it draws is drawn there, then moved."""
-    first = given.items[0] if isinstance(given, ListValue) and given.items else given
-    return isinstance(first, Opaque) and first.qname == "torch.Generator" and device_type(first.attrs.get("device")) == "cpu"
-
-
 def call(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
     """``pipe(prompt, num_inference_steps=N)``: encode, N steps of the denoiser, decode; without gradients."""
     pipe = args[0]
@@ -252,13 +251,45 @@ def same(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) ->
     return args[0]
 
 
+def set_timesteps(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    """``scheduler.set_timesteps(N, device=...)``: made on the host, moved to the device; how many there are is the class's to say."""
+    device = device_type(kwargs.get("device", args[2] if len(args) > 2 else None)) or "cpu"
+    steps = kwargs.get("num_inference_steps", args[1] if len(args) > 1 else None)
+    timesteps = TensorValue((steps if args[0].attrs.get("cgx.class") in ONE_EACH else None,), None, "cpu", pinned=False)
+    copy(interp, timesteps, device, False, site, what="timesteps")
+    interp.trail.set_item(args[0].attrs, "timesteps", TensorValue(timesteps.shape, None, device))
+    return None
+
+
+def stepped(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    """``scheduler.step(model_output, t, sample)``: the sample before, on the device of this one."""
+    asked = STEPS.get(str(args[0].attrs.get("cgx.class")), ())
+    sample = next((one for one in (*reversed(args[1:]), *kwargs.values()) if isinstance(one, TensorValue) and one.device is not None), TensorValue())
+    for kind, what in asked:
+        sync(interp, kind, TensorValue((), None, sample.device), site, what=what)
+    result = TensorValue(sample.shape, sample.dtype, sample.device)
+    if kwargs.get("return_dict") is False:
+        return (result, TensorValue(sample.shape, sample.dtype, sample.device))
+    return Opaque(diffusers_models.OUTPUT, {"prev_sample": result, "pred_original_sample": result}, site.anchor)
+
+
+def scheduler_has(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    """What every scheduler has; a scheduler is no module."""
+    name = args[1]
+    return True if name in args[0].attrs or f"{SCHEDULER}.{name}" in ENTRIES else False if name in ("to", "parameters", "cuda") else interp.unknown(site.text, "unmodelled", site, hint="bool")
+
+
 def noised(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
     """``scheduler.add_noise(samples, noise, timesteps)`` and its kind: a tensor like the samples; its table goes there at the first call."""
     samples = args[1] if len(args) > 1 else kwargs.get("original_samples", kwargs.get("sample"))
     if not isinstance(samples, TensorValue):
         return NotImplemented
     if samples.device in ACCELERATORS and not args[0].attrs.get("cgx.moved") and str(args[0].attrs.get("cgx.class")) in TABLES:
-        copy(interp, TensorValue(None, None, "cpu", pinned=False), samples.device, False, site, what="alphas_cumprod")
+        loop = next((node for node in interp.stack if isinstance(node, LoopNode)), None)
+        once = BranchNode(site.anchor, "at the first call", decided=True, first=loop.anchor if loop is not None else None)
+        with interp.inside(once):
+            interp.event("copy", site, author=AUTHOR, direction="H2D", what="alphas_cumprod", source="pageable", non_blocking=False,
+                         blocks_host=True, sync_kind="other", carrier="table", factory=True, index=True)  # fmt: skip
         interp.trail.set_item(args[0].attrs, "cgx.moved", True)
     return TensorValue(samples.shape, samples.dtype, samples.device, requires_grad=samples.requires_grad)
 
@@ -277,6 +308,9 @@ ENTRIES: dict[str, Any] = {
         "set_adapters", "unfuse_lora",
     )},
     f"{RESULT}.__getitem__": item,
+    f"{SCHEDULER}.set_timesteps": set_timesteps,
+    f"{SCHEDULER}.step": stepped,
+    f"{SCHEDULER}.__hasattr__": scheduler_has,
     f"{SCHEDULER}.add_noise": noised,
     f"{SCHEDULER}.get_velocity": noised,
     f"{SCHEDULER}.scale_model_input": lambda interp, site, args, kwargs: args[1] if len(args) > 1 else kwargs.get("sample"),

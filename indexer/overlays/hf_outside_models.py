@@ -23,6 +23,7 @@ MODEL, OUTPUT = "transformers.PreTrainedModel", "transformers.ModelOutput"
 NAMED = re.compile(
     r"transformers\.(?:[\w.]+\.)?(?!DataCollator)([A-Z]\w*(?:Model|For[A-Z]\w+|LMHeadModel))(?:\.(from_pretrained|from_config|_from_config))?"
 )
+HEADLESS = re.compile(r"(?!\w*(LMHeadModel|For[A-Z]))\w+Model")
 HIDDEN = frozenset({"last_hidden_state", "pooler_output", "text_embeds", "image_embeds", "encoder_last_hidden_state"})
 PLACED = ("cuda", "auto", "balanced", "balanced_low_0", "sequential")
 
@@ -81,13 +82,15 @@ def forward(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value])
     outputs = {"loss": loss, "logits": TensorValue((None, None, None), None, device)}
     if (autocast := interp.flags.get("autocast")) and device in ACCELERATORS:
         outputs["logits"].dtype = autocast
+    if HEADLESS.fullmatch(module.cls.name) and "labels" not in kwargs:  # its output begins with what it encodes, there is no loss
+        outputs = {"last_hidden_state": outputs["logits"], "pooler_output": TensorValue((None, None), outputs["logits"].dtype, device)}
     called(interp, site, module, args[1:], kwargs)
     return Opaque(OUTPUT, dict(outputs), site.anchor)
 
 
 def hidden(output: Opaque) -> TensorValue:
     """``last_hidden_state`` and its kind, on the device of the model."""
-    logits = output.attrs.get("logits")
+    logits = output.attrs.get("logits", output.attrs.get("last_hidden_state"))
     return TensorValue(None, logits.dtype, logits.device) if isinstance(logits, TensorValue) else TensorValue()
 
 

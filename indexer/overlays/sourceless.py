@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from cgx.indexer.interpreter.trace import ModuleCall
-from cgx.indexer.interpreter.values import ClassValue, External, ModuleInstance, TensorValue, Value
+from cgx.indexer.interpreter.values import ClassValue, Device, External, Instance, ModuleInstance, TensorValue, Value
 from cgx.indexer.overlays.transfer import module_tensors
 
 WEIGHTS = "weights"  # stands for all parameters: how many there are is not known
@@ -24,8 +24,14 @@ def blank(interp: Any, qname: str, site: Any, model: str) -> ModuleInstance:
     return module
 
 
+HOOK = "_hf_hook"  # accelerate's, of a module whose weights are offloaded
+
+
 def device_of(module: Value) -> str | None:
-    """Where the weights lie."""
+    """Where it runs: where the weights lie, or where an offloading hook brings them."""
+    hook = module.attrs.get(HOOK) if isinstance(module, ModuleInstance) else None
+    if isinstance(hook, Instance) and isinstance(hook.attrs.get("execution_device"), Device):
+        return str(hook.attrs["execution_device"].type)
     found = next(module_tensors(module), None) if isinstance(module, ModuleInstance) else None
     return found.device if found is not None else None
 
@@ -37,6 +43,9 @@ def called(
     from cgx.indexer.interpreter.module_calls import tensors_of
 
     given = [*(("", arg) for arg in args), *(kwargs or {}).items()]
+    hook = module.attrs.get(HOOK)
+    if isinstance(hook, Instance):
+        interp.call(interp.getattr(hook, "pre_forward", site), [module], {}, site)
     node = ModuleCall(site.anchor, site.text, module=module, called_from=site.anchor, method=method)
     node.training, node.grad = module.training, bool(interp.flags.get("grad", True))
     node.autocast = module.attrs.get("__cgx_autocast__", interp.flags.get("autocast"))
@@ -44,4 +53,6 @@ def called(
     interp.emit(node)
     if root and not any(one is module for one in interp.trace.model_roots):
         interp.trace.model_roots.append(module)
+    if isinstance(hook, Instance):
+        interp.call(interp.getattr(hook, "post_forward", site), [module, None], {}, site)
     return node

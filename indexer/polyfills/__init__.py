@@ -23,6 +23,7 @@ COMPOSITE = "torch_nn_composite.py.txt"
 PARAMETRIZE = "torch_nn_parametrize.py.txt"
 COLLECTIONS = "collections_abc.py.txt"
 DIFFUSERS = "diffusers_mixins.py.txt"
+OFFLOAD = "accelerate_hooks.py.txt"
 PIPELINE = "deepspeed_pipe.py.txt"
 FAIRSCALE = "fairscale_layers.py.txt"
 XFUSER = "xfuser_parallel.py.txt"
@@ -31,7 +32,8 @@ REGISTRABLE = "dataclass_extensions.py.txt"
 
 MODULES: dict[str, str] = {COMPOSITE: "torch.nn.modules.composite", PARAMETRIZE: "torch.nn.utils.parametrize", COLLECTIONS: "collections.abc",
                            PIPELINE: "deepspeed.pipe", DIFFUSERS: "diffusers.mixins", FAIRSCALE: "fairscale.nn.model_parallel", XFUSER: "xfuser.core.distributed",
-                           FLASHY: "flashy", REGISTRABLE: "dataclass_extensions.registrable"}  # fmt: skip
+                           FLASHY: "flashy", REGISTRABLE: "dataclass_extensions.registrable",
+                           OFFLOAD: "accelerate.hooks"}  # fmt: skip
 
 ROWS: tuple[tuple[str, str, str, str], ...] = (  # public name, module that defines it, file, symbol
     ("torch.nn.MultiheadAttention", "torch.nn.modules.activation", COMPOSITE, "MultiheadAttention"),
@@ -61,6 +63,14 @@ ROWS: tuple[tuple[str, str, str, str], ...] = (  # public name, module that defi
     ("diffusers.ModelMixin", "diffusers.models.modeling_utils", DIFFUSERS, "ModelMixin"),
     ("diffusers.models.ModelMixin", "", DIFFUSERS, "ModelMixin"),
     ("diffusers.SchedulerMixin", "diffusers.schedulers.scheduling_utils", DIFFUSERS, "SchedulerMixin"),
+    ("diffusers.utils.BaseOutput", "diffusers.utils.outputs", DIFFUSERS, "BaseOutput"),
+    ("diffusers.DiffusionPipeline", "diffusers.pipelines.pipeline_utils", DIFFUSERS, "DiffusionPipeline"),
+    ("diffusers.pipelines.DiffusionPipeline", "", DIFFUSERS, "DiffusionPipeline"),
+    ("diffusers.image_processor.VaeImageProcessor", "", DIFFUSERS, "VaeImageProcessor"),
+    ("diffusers.video_processor.VideoProcessor", "", DIFFUSERS, "VideoProcessor"),
+    *((f"accelerate.{name}", "accelerate.big_modeling", OFFLOAD, name) for name in ("cpu_offload", "cpu_offload_with_hook")),
+    *((f"accelerate.hooks.{name}", "", OFFLOAD, name) for name in (
+        "add_hook_to_module", "remove_hook_from_module", "ModelHook", "AlignDevicesHook", "CpuOffload", "UserCpuOffloadHook")),
     *((f"fairscale.nn.model_parallel.initialize.{name}", "fairscale.nn.model_parallel", FAIRSCALE, name) for name in (
         "initialize_model_parallel", "model_parallel_is_initialized", "destroy_model_parallel", "get_model_parallel_group", "get_data_parallel_group",
         "get_model_parallel_world_size", "get_model_parallel_rank", "get_model_parallel_src_rank", "get_data_parallel_world_size", "get_data_parallel_rank")),

@@ -22,7 +22,7 @@ from serving_jobs import brief, served
 
 SOURCE = """
 import torch
-from diffusers import {name}, CogVideoXDPMScheduler
+from diffusers import {name}, CogVideoXDPMScheduler, EulerDiscreteScheduler
 
 def main():
     pipe = {name}.from_pretrained("some/model", torch_dtype=torch.bfloat16{loading})
@@ -115,10 +115,16 @@ def test_tensors_stay_on_the_device_and_generators_draw_where_they_are(tmp_path:
 
 
 def test_an_image_is_encoded_and_shortens_the_loop(tmp_path: Path) -> None:
-    record, copies = made(tmp_path, "StableDiffusionImg2ImgPipeline", more=", image='cat.png', strength=0.5")
+    place = 'pipe.to("cuda")\n    pipe.scheduler = EulerDiscreteScheduler.from_config(pipe.scheduler.config)'
+    record, copies = made(tmp_path, "StableDiffusionImg2ImgPipeline", place, ", image='cat.png', strength=0.5")
     assert ("H2D", "image") in copies
     assert "AutoencoderKL.encode" in [row["value"] for row in record["compute"]["forward"]]
     assert brief(record["loops"], "unit", "count") == [("denoising step", 15)]
+
+
+def test_a_scheduler_may_take_more_steps_than_are_asked_for(tmp_path: Path) -> None:
+    record, _ = made(tmp_path, "StableDiffusionPipeline")  # its checkpoints name one that takes one more
+    assert brief(record["loops"], "unit", "count") == [("denoising step", None)]
 
 
 def test_a_model_that_the_caller_leaves_out_or_a_scheduler_of_the_host(tmp_path: Path) -> None:

@@ -147,6 +147,8 @@ def _signature(interp: Any, site: Any, args: Args, kwargs: Kwargs) -> Value:
             if fields is None
             else Opaque(SIGNATURE, {"parameters": fields}, site.anchor)
         )
+    while kwargs.get("follow_wrapped") is not False and isinstance(function.attrs.get("__wrapped__"), FunctionValue):
+        function = function.attrs["__wrapped__"]
     rows = parameters(function)[bound:]
     table = {
         name: Opaque(
