@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from cgx.indexer.interpreter.blocks import ONCE, negated
+from cgx.indexer.interpreter.blocks import ONCE, negated, noted_period
 from cgx.indexer.interpreter.joins import ANOTHER
 from cgx.indexer.interpreter.trace import BranchNode
 from cgx.indexer.interpreter.values import MISSING, Alternatives, ByRank, Instance, TensorValue, Unknown, Value
@@ -180,6 +180,11 @@ class Guards:
                 if isinstance(every, TensorValue | str) or isinstance(counter, str | TensorValue):
                     continue
                 return frame.code.text(node.left), every
+        for one in _bool_ops(test):  # a part that goes by a name
+            for part in one.values:
+                noted = noted_period(frame.scope.get(part.id)) if isinstance(part, ast.Name) else None
+                if noted is not None and self._counts(test, part, frame):
+                    return noted
         return None
 
     def _counts(self: Any, test: ast.expr, node: ast.expr, frame: Frame) -> bool:

@@ -93,6 +93,9 @@ def join(one: Value, other: Value, condition: str, anchor: Anchor | None = None,
         return other
     if isinstance(one, Unknown) and isinstance(other, Unknown):
         return one
+    for loaded, made in ((one, other), (other, one)):  # an object kept in a file, and what is made where the file is not there
+        if isinstance(loaded, Unknown) and loaded.reason == "missing-file" and type(made) is Instance:
+            return made
     options: list[tuple[str, Value]] = []
     for text, value in [*parts(one, condition), *parts(other, f"not ({condition})")]:
         if isinstance(value, TensorValue) and not value.parameter:

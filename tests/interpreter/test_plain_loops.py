@@ -213,3 +213,17 @@ def test_a_subclass_of_the_wrapper_is_the_wrapper(tmp_path: Path) -> None:
     )
     found = record(job(tmp_path, {"main.py": source}, "torchrun --nproc_per_node=2 main.py"))
     assert ("all_reduce", "backward") in {(row["collective"], row["phase"]) for row in found["device_device"]}
+
+
+def test_what_a_file_holds_is_what_is_made_where_it_is_not_there(tmp_path: Path) -> None:
+    source = NET + (
+        "import os\nclass Corpus:\n    def __init__(self):\n        self.data = torch.zeros(64, 4)\n    def rounds(self):\n        for i in range(0, len(self.data), 8):\n"
+        "            yield self.data[i:i + 8].cuda()\n"
+        "if os.path.exists('cache.pt'):\n    corpus = torch.load('cache.pt')\nelse:\n    corpus = Corpus()\n    torch.save(corpus, 'cache.pt')\n"
+        "model = Net().cuda()\noptimizer = torch.optim.SGD(model.parameters(), 0.1)\nstep = 0\nfor epoch in range(3):\n    for i, x in enumerate(corpus.rounds(), start=1):\n"
+        "        loss = model(x).sum()\n        loss.backward()\n        optimizer.step()\n        step += 1\n        due, last = step % 5 == 0, step == 24\n"
+        "        if (due or last) and model.training:\n            torch.save(model.state_dict(), 'x.pt')\n"
+    )
+    found = record(job(tmp_path, {"main.py": source}))
+    assert [row["frequency"]["per"] for row in found["host_device"]["copies"] if row["direction"] == "H2D" and row["phase"] == "data"] == ["step"]
+    assert [row["every"]["count"] for row in found["phases"] if row["name"] == "checkpoint" and row["kind"] == "periodic"] == [5]
