@@ -155,6 +155,10 @@ class Externals:
                 queue.extend(self._bases.get(name, ()))
         return found
 
+    def derive(self, qname: str, base: str) -> None:
+        """A class of a library whose source is not given is taken to be of a modelled base."""
+        self._bases.setdefault(qname, (base,))
+
     def has_handler(self, qname: str, member: str) -> bool:
         return any(f"{name}.{member}" in self._handlers for name in self.lineage(qname))
 
@@ -335,7 +339,10 @@ class Externals:
                 return loaded.called(func, torch_tensors, site)
             return Unknown(site.text, func.reason, func.anchor or site.anchor, settle=func.settle)
         if not isinstance(func, Opaque) and (qname[:1].isupper() or (qname.rpartition(".")[2][:1].isupper() and "." in qname)):
-            return Opaque(qname, {}, site.anchor)  # a class, and not what calling an instance of it gives
+            from cgx.indexer.overlays.outside_optimizers import outside_optimizer
+
+            made = outside_optimizer(self, qname, list(args), kwargs, site)
+            return Opaque(qname, {}, site.anchor) if made is NotImplemented else made  # a class, and not what calling an instance of it gives
         top = qname.partition(".")[0]
         return Unknown(site.text, "missing-module" if top not in self._tops else "unmodelled", site.anchor)
 

@@ -62,3 +62,18 @@ def test_helpers_that_are_told_when_to_step(tmp_path: Path) -> None:
 def test_numbers_of_losses_that_nobody_knows(tmp_path: Path) -> None:
     found = record(job(tmp_path, {"main.py": HELPED}))
     assert {row["what"] for row in found["host_device"]["syncs"] if row["kind"] == "item"} >= {"loss.item()", "top1.item()", "top5.item()"}
+
+
+def test_optimizers_of_libraries_that_are_not_there(tmp_path: Path) -> None:
+    source = NET + (
+        "from apex.optimizers import FusedAdam\nimport elsewhere\nmodel = Net().cuda()\n"
+        "optimizers = [FusedAdam(model.parameters(), 0.1), elsewhere.optim.Lion(model.parameters(), lr=0.2)]\n"
+        "for step in range(9):\n    model(torch.zeros(2, 4).cuda()).sum().backward()\n    optimizers[0].step()\n    optimizers[1].step()\n"
+        "    optimizers[0].zero_grad()\n"
+    )
+    found = record(job(tmp_path, {"main.py": source}))["compute"]
+    assert [(row["value"], row.get("implementation"), row["lr"]) for row in found["optimizer"]] == [
+        ("apex.optimizers.FusedAdam(fused)", "fused", 0.1),
+        ("elsewhere.optim.Lion", None, 0.2),
+    ]
+    assert [row["value"] for row in found["optimizer_step"]] == ["apex.optimizers.FusedAdam", "elsewhere.optim.Lion"]
