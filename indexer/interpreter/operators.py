@@ -393,6 +393,7 @@ def compare(interp: Interp, kind: type[ast.cmpop], left: Value, right: Value, si
     name, function = COMPARE[kind]
     if all(isinstance(one, SetValue) or (isinstance(one, ListValue) and one.keys) for one in (left, right)):
         left, right = (interp.make_set(one.items, one.open) if isinstance(one, ListValue) else one for one in (left, right))
+    left, right = beside_tensor(left, right), beside_tensor(right, left)
     if several(left, right):
         return lift(interp, (left, right), lambda a, b: compare(interp, kind, a, b, site))
     if isinstance(left, (*PLAIN, type(None))) and isinstance(right, (*PLAIN, type(None))):
@@ -458,6 +459,12 @@ def _flip(value: Value, negate: bool) -> Value:
     if isinstance(value, Unknown):
         return Unknown(f"not {value.name}", value.reason, value.anchor, "bool", value.settle, value.guard)
     return value
+
+
+def beside_tensor(value: Value, other: Value) -> Value:
+    """A number that each rank has of its own is one operand of one op on a tensor."""
+    one_op = isinstance(other, TensorValue) and isinstance(value, ByRank) and all(isinstance(item, int | float) for item in value.values)
+    return value.values[0] if one_op else value  # type: ignore[union-attr]
 
 
 def compare_dims(name: str, left: Value, right: Value) -> Value:
