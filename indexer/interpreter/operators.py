@@ -464,7 +464,7 @@ def _flip(value: Value, negate: bool) -> Value:
 def beside_tensor(value: Value, other: Value) -> Value:
     """A number that each rank has of its own is one operand of one op on a tensor."""
     one_op = isinstance(other, TensorValue) and isinstance(value, ByRank) and all(isinstance(item, int | float) for item in value.values)
-    return value.values[0] if one_op else value  # type: ignore[union-attr]
+    return value.values[0] if one_op else value
 
 
 def compare_dims(name: str, left: Value, right: Value) -> Value:

@@ -1,6 +1,7 @@
 """timm's registry of models, where timm's source is not given: what the analysed code registers, ``create_model`` builds.
 
-As in timm: the registered function is called with ``pretrained`` and the keywords that are not None.
+As read in timm 1.0.31 (``models/_factory.py``, ``_registry.py``): the registered function is called with ``pretrained`` and the keywords
+that are not None. What else newer versions hand to it (``pretrained_cfg``, ``cache_dir``) is left out: functions of older ones take no such.
 """
 
 from __future__ import annotations
@@ -30,8 +31,7 @@ def create(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) 
     if not isinstance(found, FunctionValue):
         return NotImplemented
     given = {key: value for key, value in kwargs.items() if key not in OF_THE_FACTORY and value is not None}
-    if len(args) > 1:
-        given["pretrained"] = args[1]
+    given["pretrained"] = args[1] if len(args) > 1 else given.get("pretrained", False)
     return interp.call(found, [], given, site)
 
 
