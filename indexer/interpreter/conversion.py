@@ -6,7 +6,7 @@ import ast
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
-from cgx.indexer.interpreter import builtin_functions, generics, open_dicts, operators
+from cgx.indexer.interpreter import builtin_functions, generics, open_dicts, operators, protocols
 from cgx.indexer.interpreter.joins import same
 from cgx.indexer.interpreter.signals import Raised
 from cgx.indexer.interpreter.values import (
@@ -452,6 +452,8 @@ class Conversion:
         if isinstance(kind, Unknown):
             return None
         qname = kind.qname
+        if protocols.is_protocol(kind) and not (isinstance(value, Instance) and self.is_subclass(value.cls, kind)):
+            return protocols.fulfils(self, value, kind)
         if isinstance(value, Unknown):
             return self._unknown_is(value, qname)
         if qname == "type" and isinstance(value, Opaque) and value.qname in (generics.ALIAS, generics.UNION, generics.LITERAL):
@@ -506,7 +508,7 @@ class Conversion:
         if hint in ("int", "float", "str", "bool"):
             return qname == hint or (hint == "bool" and qname == "int") if "." not in qname else False
         if hint == "tensor":
-            return qname in TENSOR_NAMES
+            return None if qname.endswith(".DTensor") else qname in TENSOR_NAMES
         if hint == "number":  # which kind of number is open
             return None if qname in ("int", "float", "bool") else False
         return None

@@ -91,7 +91,7 @@ class Externals:
         self._families: dict[str, list[Any]] = {}  # package -> handlers that tell by the name itself
         self._packages: set[str] = set()  # whose tables win over their source
         self._names: set[str] = set()  # single names of which the same is true
-        self._after: dict[str, list[tuple[str, Any]]] = {}  # method -> (library class, what to do behind a user's own)
+        self._around: dict[tuple[str, str], list[tuple[str, Any]]] = {}  # BEFORE or AFTER, method -> (library class, what to do round a user's own)
         self._members: dict[str, frozenset[str]] = {}  # classes whose members are all listed
         self._made: dict[str, Value] = {}
         self._classes: dict[str, ClassValue | None] = {}
@@ -102,9 +102,10 @@ class Externals:
                 self._handlers.setdefault(name, []).append(handler)
                 self._tops.add(name.partition(".")[0])
             self._bases.update(getattr(table, "BASES", {}))
-            for name, handler in getattr(table, "AFTER", {}).items():
-                owner, _, method = name.rpartition(".")
-                self._after.setdefault(method, []).append((owner, handler))
+            for when in ("BEFORE", "AFTER"):
+                for name, handler in getattr(table, when, {}).items():
+                    owner, _, method = name.rpartition(".")
+                    self._around.setdefault((when, method), []).append((owner, handler))
             self._packages.update(getattr(table, "PACKAGES", ()))
             for top, handler in getattr(table, "FAMILIES", ()):
                 self._families.setdefault(top, []).append(handler)
@@ -122,9 +123,9 @@ class Externals:
         """Table rows that answer for a function of a library even where its source is read."""
         return self._handlers.get(func.qname, ()) if not func.path.startswith("cgx:") else ()
 
-    def overridden(self, name: str, owner: Instance) -> Iterator[Any]:
-        """What a table does behind a method of the source that stands in for one of a library's class."""
-        for base, handler in self._after.get(name, ()):
+    def overridden(self, when: str, name: str, owner: Instance) -> Iterator[Any]:
+        """What a table does before or behind a method of the source that stands in for one of a library's class."""
+        for base, handler in self._around.get((when, name), ()):
             if base == "*" or any(isinstance(cls, External) and base in self.lineage(cls.qname) for cls in owner.cls.mro):
                 yield handler
 
@@ -333,8 +334,11 @@ class Externals:
 
             step_by_name(self, site, qname)
         if isinstance(func, Unknown):
-            if isinstance(site.node, ast.Call) and isinstance(site.node.func, ast.Attribute) and site.node.func.attr == "backward" and not self.in_model:
+            method = site.node.func.attr if isinstance(site.node, ast.Call) and isinstance(site.node.func, ast.Attribute) else ""
+            if method == "backward" and not self.in_model:
                 return self.call_external("torch.Tensor.backward", [None, *args], kwargs, site)  # whatever the loss is
+            if method == "get_group" and args and isinstance(args[0], str):  # of whatever mesh: its dim's name says what for
+                return self.call_external(f"{MESH}.get_group", [Opaque(MESH, {}, site.anchor), *args], kwargs, site)
             if loaded.is_loaded(func):
                 return loaded.called(func, torch_tensors, site)
             return Unknown(site.text, func.reason, func.anchor or site.anchor, settle=func.settle)
@@ -764,6 +768,7 @@ RESHAPING = frozenset({"resize_", "resize_as_", "set_", "squeeze_", "unsqueeze_"
 QUIET_BASES = frozenset(
     ["object", "abc.ABC", "typing.Generic", "typing.Protocol", "enum.Enum", "torch.autograd.Function", "torch.utils.data.Dataset", "torch.utils.data.IterableDataset", "Exception", "ValueError", "RuntimeError", "threading.local", "logging.Logger", "nn.Module"]
 )
+MESH = "torch.distributed.device_mesh.DeviceMesh"
 ALWAYS_MODELLED: frozenset[str] = frozenset({"torch", "numpy", "tqdm", "einops", "einx"})
 LIBRARIES: frozenset[str] = frozenset({"typing_extensions"})
 NUMPY_ARRAYS = frozenset(["copy", "reshape", "astype", "transpose", "flatten", "ravel", "squeeze", "repeat", "clip", "round", "sum", "mean", "max", "min", "std", "var", "view"])

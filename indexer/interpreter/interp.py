@@ -452,11 +452,14 @@ class Interp(Recorder, Recovery, Externals, Conversion, Guards, ModuleCalls, Giv
     def _call_bound(self, func: BoundMethod, args: list[Value], kwargs: dict[str, Value], site: Site) -> Value:
         if isinstance(func.func, External):
             return self.call_member(func.func.qname, func.self, args, kwargs, site)
+        if not isinstance(func.func, FunctionValue) or not isinstance(func.self, Instance):
+            return self.call(func.func, [func.self, *args], kwargs, site)
+        for before in self.overridden("BEFORE", func.func.name, func.self):
+            before(self, site, func.self)
         start = len(self.stack[-1].children)
         result = self.call(func.func, [func.self, *args], kwargs, site)
-        if isinstance(func.func, FunctionValue) and isinstance(func.self, Instance):
-            for after in self.overridden(func.func.name, func.self):
-                after(self, site, func.self, self.stack[-1].children[start:])
+        for after in self.overridden("AFTER", func.func.name, func.self):
+            after(self, site, func.self, self.stack[-1].children[start:])
         return result
 
     def _call_alternatives(self, func: Alternatives, args: list[Value], kwargs: dict[str, Value], site: Site) -> Value:

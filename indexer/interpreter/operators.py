@@ -515,6 +515,9 @@ def identical(interp: Interp, left: Value, right: Value, site: Site) -> Value:
     return same_name(left, right)
 
 
+BY_VALUE = frozenset({"torch.distributed.tensor.Placement"})  # objects that are equal where their parts are
+
+
 def equality(interp: Interp, left: Value, right: Value) -> bool | None:
     if left is right:
         return True
@@ -554,6 +557,9 @@ def equality(interp: Interp, left: Value, right: Value) -> bool | None:
         return False if False in answers else None if None in answers else True
     if same_name(left, right):
         return True
+    if isinstance(left, Opaque) and isinstance(right, Opaque) and left.qname == right.qname and left.qname in BY_VALUE:
+        answers = [equality(interp, left.attrs.get(k), right.attrs.get(k)) for k in {**left.attrs, **right.attrs}]
+        return False if False in answers else None if None in answers else True
     if type(left) is type(right) and isinstance(left, DType | Device | External | int | float | str | bytes | range):
         return bool(left == right)
     return bool(left == right) if isinstance(left, PLAIN) and isinstance(right, PLAIN) else False

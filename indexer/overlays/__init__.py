@@ -15,7 +15,7 @@ What the tables ask of the interpreter beyond plain calls, each under ``<class q
 - ``__hasattr__`` of an ``Opaque`` (args: object, name), asked by ``hasattr``;
 - ``NAMES`` of a table: single qualified names of the same kind;
 - ``AFTER`` of a table: method of a library's class -> ``handler(interp, site, owner, nodes)``, called behind a user's own method
-  of that name in a class derived from it, with what it left in the trace;
+  of that name in a class derived from it, with what it left in the trace; ``BEFORE``: ``handler(interp, site, owner)``, before it;
 - ``FAMILIES`` of a table: (package, handler with the name as second argument), asked where no row has a name of the package;
 - ``MEMBERS`` of a table: class -> all names that its instances have, so that any other is known not to be there;
 - ``PACKAGES`` of a table: packages (by dotted name) whose names it answers for even where ``--env`` has their source;

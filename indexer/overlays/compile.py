@@ -119,6 +119,7 @@ ENTRIES: dict[str, Any] = {
     "torch.compiler.is_dynamo_compiling": false,
     "torch._dynamo.is_compiling": false,
     "torch.compiler.is_exporting": false,
+    "torch.compiler._is_non_strict_tracing": false,
     "torch.jit.is_scripting": false,
     "torch.jit.is_tracing": false,
     "torch.onnx.is_in_onnx_export": false,

@@ -1,4 +1,4 @@
-"""Grain (0.2): pipelines of data sets, evaluated once for an element; threads that prefetch.
+"""Grain (0.2; members as of 0.2.18): pipelines of data sets, evaluated once for an element; threads that prefetch.
 
 A pipeline is an object that remembers its parent and what it adds. Iterating one evaluates the source and every function of
 the way once, inside a worker scope where a thread or process runs it, and yields a fetch for each element taken.
@@ -184,7 +184,8 @@ for _kind in (ITER, MAP):
         ENTRIES[f"{_kind}.{_name}"] = added(_op, ITER if _name == "to_iter_dataset" else _kind, _signature)
     ENTRIES[f"{_kind}.__init__"] = nothing
     ENTRIES[f"{_kind}.__iter__"] = iterate
-    ENTRIES[f"{_kind}.__len__"] = unknown("data", "int")
+ENTRIES[f"{MAP}.__len__"] = unknown("data", "int")
+del ENTRIES[f"{ITER}.__getitem__"]
 for _prefix in PREFIXES:
     ENTRIES[f"{_prefix}.MapDataset.source"] = source
     ENTRIES[f"{_prefix}.MapDataset.mix"] = ENTRIES[f"{_prefix}.MapDataset.concatenate"] = added(
@@ -208,3 +209,7 @@ BASES: dict[str, tuple[str, ...]] = {
     ITER: ("grain.python.IterDataset",),
     MAP: ("grain.python.MapDataset",),
 }
+MEMBERS: dict[str, frozenset[str]] = {  # what an IterDataset has: it is addressed by no index
+    ITER: frozenset((*(name for name in METHODS if name != "__getitem__"), "__init__", "__iter__", "__init_subclass__", "apply", "mix", "parents", "pipe", "prefetch",
+                     "_parent", "_default_seed", "_element_spec"))
+}  # fmt: skip

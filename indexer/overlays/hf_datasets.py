@@ -79,6 +79,16 @@ def iterate(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value])
     )
 
 
+def item(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    """``data[i]``: a row is read; ``data["text"]`` is a column."""
+    key = args[1] if len(args) > 1 else None
+    if isinstance(key, str):
+        return interp.unknown(site.text, "data", site)
+    hops = args[0].attrs.get("cgx.hops") if isinstance(args[0], Opaque) else None
+    interp.event("data", site, author=AUTHOR, hop="read", by=hops[0]["by"] if hops else DATASET)
+    return element(interp, site)
+
+
 ENTRIES: dict[str, Any] = {
     "datasets.load_dataset": load,
     "datasets.load.load_dataset": load,
@@ -111,4 +121,5 @@ for _kind in (DATASET, STREAM):
         ENTRIES[f"{_kind}.{_name}"] = first
     ENTRIES[f"{_kind}.__iter__"] = iterate
     ENTRIES[f"{_kind}.__len__"] = unknown("data", "int")
+ENTRIES[f"{DATASET}.__getitem__"] = item
 BASES: dict[str, tuple[str, ...]] = {}

@@ -28,6 +28,7 @@ from cgx.indexer.overlays.arguments import bind, flag, number, plain
 AUTHOR = "overlays.optimizers"
 OPTIMIZER = "torch.optim.Optimizer"
 MANY = 100  # of a list are looked through
+HOOKS = "cgx.step_hooks."  # in its attributes: what an optimizer calls before (pre) and behind (post) its steps
 
 
 @dataclass(frozen=True)
@@ -201,6 +202,8 @@ def step(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) ->
     """``optimizer.step()``; a closure runs inside it."""
     optimizer = args[0]
     closure = kwargs.get("closure", args[1] if len(args) > 1 else None)
+    if isinstance(optimizer, Opaque):
+        run_hooks(interp, site, optimizer, "pre")
     loss = closed(interp, optimizer, closure, site) if closure is not None else None
     every = optimizer.attrs.get("cgx.accumulate", 1) if isinstance(optimizer, Opaque) else 1
     if every == 1:
@@ -212,7 +215,29 @@ def step(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) ->
         ):
             scaled(interp, optimizer, site)
             taken(interp, optimizer, site)
+    if isinstance(optimizer, Opaque):
+        run_hooks(interp, site, optimizer, "post")
     return loss
+
+
+def register_hook(when: str) -> Any:
+    """``register_step_pre_hook`` and ``register_step_post_hook``: what the optimizer calls round each of its steps."""
+
+    def register(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
+        hook = kwargs.get("hook", args[1] if len(args) > 1 else None)
+        interp.trail.set_item(args[0].attrs, HOOKS + when, (*args[0].attrs.get(HOOKS + when, ()), hook))
+        return Opaque("torch.utils.hooks.RemovableHandle", anchor=site.anchor)
+
+    return register
+
+
+def run_hooks(interp: Any, site: Any, optimizer: Opaque | Instance, when: str) -> None:
+    for hook in optimizer.attrs.get(HOOKS + when, ()):
+        interp.attempt(lambda hook=hook: interp.call(hook, [optimizer, (), DictValue()], {}, site))
+
+
+def before_own_step(interp: Any, site: Any, owner: Instance) -> None:
+    run_hooks(interp, site, owner, "pre")
 
 
 def row_of(optimizer: Value) -> Any:
@@ -247,6 +272,7 @@ def taken(interp: Any, optimizer: Value, site: Any) -> None:
 
 def own_step(interp: Any, site: Any, owner: Instance, nodes: list[Node]) -> None:
     """Behind the ``step`` of a user's optimizer: it is one where no other optimizer has stepped inside it."""
+    run_hooks(interp, site, owner, "post")
     inside = [node for top in nodes for node in top.walk() if isinstance(node, Event) and node.data.get("key") == "optimizer_step"]
     for node in inside:
         if node.data.get("once"):
@@ -386,9 +412,10 @@ ENTRIES |= {
     f"{OPTIMIZER}.state_dict": state_dict,
     f"{OPTIMIZER}.load_state_dict": nothing,
     f"{OPTIMIZER}.add_param_group": add_param_group,
-    f"{OPTIMIZER}.register_step_pre_hook": nothing,
-    f"{OPTIMIZER}.register_step_post_hook": nothing,
+    f"{OPTIMIZER}.register_step_pre_hook": register_hook("pre"),
+    f"{OPTIMIZER}.register_step_post_hook": register_hook("post"),
 }
+BEFORE: dict[str, Any] = {f"{OPTIMIZER}.step": before_own_step}
 AFTER: dict[str, Any] = {f"{OPTIMIZER}.step": own_step, "*.step": held_step}
 BASES: dict[str, tuple[str, ...]] = {
     **{row.qname: (OPTIMIZER,) for row in ROWS},

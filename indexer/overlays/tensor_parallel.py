@@ -27,6 +27,16 @@ def placement(kind: str) -> Any:
     return construct
 
 
+def is_kind(kind: str) -> Any:
+    """``placement.is_shard(dim=None)`` and its like."""
+
+    def ask(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
+        dim = kwargs.get("dim", args[1] if len(args) > 1 else None)
+        return args[0].attrs.get("kind") == kind and (dim is None or args[0].attrs.get("dim") == dim)
+
+    return ask
+
+
 def kind_of(value: Value, default: str) -> str:
     """``shard``, ``replicate`` or ``partial``."""
     if isinstance(value, Opaque):
@@ -238,6 +248,7 @@ for _prefix in ("torch.distributed.tensor", "torch.distributed._tensor", "torch.
         f"{_prefix}.DTensor.from_local": from_local,
     }
 ENTRIES |= {
+    **{f"{PLACEMENT}.is_{kind}": is_kind(kind) for kind in ("shard", "replicate", "partial")},
     "torch.distributed.tensor.parallel.parallelize_module": parallelize,
     "torch.distributed.tensor.parallel.ColwiseParallel": style("colwise"),
     "torch.distributed.tensor.parallel.RowwiseParallel": style("rowwise"),
