@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from cgx.indexer.interpreter import builtin_functions, generics, open_dicts, operators, protocols
@@ -260,12 +261,13 @@ class Conversion:
             plain = self.plain(value)
             if plain is not value:
                 return plain
-        if isinstance(value, TensorValue) and isinstance(value.const, int | float):
-            return Held(value)
+            if value.cls.info.get("options", {}).get("frozen") is True and value.cls.lookup("__hash__") is MISSING:
+                parts = tuple(self.key(value.attrs.get(name)) for name in value.cls.info["dataclass"])
+                return Held(value) if any(part is MISSING for part in parts) else Record(value, parts)
         return Held(value)
 
     def unkey(self, key: Any) -> Value:
-        if isinstance(key, Held):
+        if isinstance(key, Held | Record):
             return key.value
         if isinstance(key, tuple):
             return tuple(self.unkey(part) for part in key)
@@ -569,6 +571,18 @@ def keywords_of_either(value: Value) -> dict[str, Value] | None:
 
 
 NO_DEFAULT_TYPE = "dataclasses._MISSING_TYPE"  # of the mark of a field that has no default
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """A dict key by its fields: an instance of a frozen dataclass."""
+
+    value: Value = field(compare=False)
+    parts: tuple[Any, ...]
+    cls: Any = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "cls", Held(self.value.cls))
 
 
 class Held:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+from cgx.indexer.interpreter.externals import floating
 from cgx.indexer.interpreter.spread import spread_out
 from cgx.indexer.interpreter.trace import BranchNode, CallNode, Event, LoopNode, ModuleCall, Node, OpNode, ScopeNode
 from cgx.indexer.interpreter.values import MISSING, ClassValue, Opaque, Sequence, TensorValue, Value
@@ -33,9 +34,20 @@ def apply(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -
     else:
         result = interp.call(forward, given, kwargs, site)
         interp.attempt(lambda: interp.call(interp.getattr(cls, "setup_context", site), [context, tuple(given), result], {}, site))
+    require_gradients(interp, given, result, bool(interp.flags.get("grad", True)))
     if interp.flags.get("grad", True) and interp.world.size != 1 and cls.lookup("backward") is not MISSING:
         backward(interp, cls, context, given, result, site)
     return result
+
+
+def require_gradients(interp: Any, given: list[Value], result: Value, grad: bool) -> None:
+    """What the function gives requires gradients where one of its inputs does, whatever its forward did."""
+    inputs = {id(one): one for one in given if isinstance(one, TensorValue)}
+    known = {one.requires_grad for one in inputs.values()}
+    needed = grad and (True if True in known else None if None in known else False)
+    for one in result if isinstance(result, tuple) else (result,):
+        if isinstance(one, TensorValue) and floating(one) and id(one) not in inputs:
+            interp.trail.set(one, "requires_grad", needed)
 
 
 def backward(interp: Any, cls: ClassValue, context: Opaque, given: list[Value], result: Value, site: Any) -> None:

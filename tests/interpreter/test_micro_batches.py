@@ -152,3 +152,22 @@ def test_a_loop_that_only_a_failure_repeats_runs_once_and_asks_at_its_end(tmp_pa
     assert found["compute"]["gradient_accumulation"]["value"] == 4
     assert [(row["frequency"]["per"], row["repeat"]) for row in found["device_device"] if row["collective"] == "all_reduce"] == [("step", 1)]
     assert [row["name"] for row in found["unresolved"] if row["field"] == "count"] == ["states.again()"]
+
+
+def test_equal_frozen_records_are_one_key(tmp_path: Path) -> None:
+    source = (
+        "import torch\nfrom dataclasses import dataclass\n@dataclass(frozen=True)\nclass Key:\n    dtype: torch.dtype\n    expert: bool = False\n"
+        "model = torch.nn.Sequential(torch.nn.Linear(4, 4), torch.nn.Linear(4, 4).to(torch.bfloat16))\ngroups = {}\n"
+        "for p in model.parameters():\n    groups[Key(p.dtype)] = [*groups.get(Key(p.dtype), []), p]\n"
+        "if [len(group) for group in groups.values()] == [2, 2]: torch.ones(1).cuda()\nif [key.dtype for key in groups] == [torch.float32, torch.bfloat16]: torch.ones(2).cuda()\n"
+    )
+    assert copied(job(tmp_path, {"main.py": source})) == ["torch.ones(1)", "torch.ones(2)"]
+
+
+def test_what_a_function_of_the_job_gives_requires_gradients_where_its_input_does(tmp_path: Path) -> None:
+    source = (
+        "import torch\nclass Same(torch.autograd.Function):\n    @staticmethod\n    def forward(ctx, x):\n        out = torch.empty((1,), device=x.device)\n        out.data = x.data\n        return out\n"
+        "    @staticmethod\n    def backward(ctx, g):\n        return g\n"
+        "x = torch.zeros(4, requires_grad=True)\nif Same.apply(x).requires_grad: torch.ones(1).cuda()\nif Same.apply(torch.zeros(4)).requires_grad: torch.ones(2).cuda()\n"
+    )
+    assert copied(job(tmp_path, {"main.py": source})) == ["torch.ones(1)"]
