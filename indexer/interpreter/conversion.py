@@ -33,6 +33,7 @@ from cgx.indexer.interpreter.values import (
     TensorValue,
     Unknown,
     Value,
+    handed_on,
     same_name,
 )
 from cgx.indexer.ops.dims import Dim, less
@@ -437,7 +438,7 @@ class Conversion:
 
     def derives_outside(self: Any, base: External, kind: Value) -> bool:
         """A class of a library, by what the tables say of its bases."""
-        return isinstance(kind, External | ClassValue) and kind.qname in self.lineage(base.qname)
+        return isinstance(kind, External | ClassValue) and any(kind.qname == name or handed_on(kind.qname, name) for name in self.lineage(base.qname))
 
     def is_instance(self: Any, value: Value, kind: Value) -> bool | None:
         value = self.pick(value)

@@ -223,7 +223,7 @@ def boolop(interp: Interp, node: ast.BoolOp, frame: Frame) -> Value:
         return _ranked(interp, ranked, value, stop)
     if len(undecided) == 1 and (undecided[0] is value or interp.truth(value) is (not stop)) and isinstance(undecided[0], Unknown):
         found = undecided[0]
-        return Unknown(found.name, found.reason, found.anchor, found.hint, found.settle, found.guard)
+        return Unknown(found.name, found.reason, found.anchor, found.hint, found.settle, found.guard) if stop else found  # of an `and` it is just that part
     if stop and len(undecided) >= 1 and not isinstance(undecided[0], Unknown | TensorValue):
         return join(undecided[0], value, frame.code.text(node.values[0]), frame.anchor(node))
     first = next((item for item in undecided if isinstance(item, Unknown)), None)

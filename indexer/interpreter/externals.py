@@ -48,6 +48,7 @@ from cgx.indexer.interpreter.values import (
     TensorValue,
     Unknown,
     Value,
+    handed_on,
     walk_values,
 )
 from cgx.indexer.ops import attributes as tensor_attributes
@@ -165,7 +166,7 @@ class Externals:
 
     def opaque_is(self: Any, value: Opaque, qname: str) -> bool | None:
         names = self.lineage(value.qname)
-        if qname in names:
+        if qname in names or any(handed_on(qname, name) for name in names):
             return True
         if value.attrs.get("__bases__"):
             return qname in value.attrs["__bases__"]

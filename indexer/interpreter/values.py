@@ -403,3 +403,9 @@ def same_name(one: Value, other: Value) -> bool:
     if not isinstance(one, External | ClassValue) or not isinstance(other, External | ClassValue) or one.qname != other.qname:
         return False
     return not any(isinstance(cls, ClassValue) and "local" in cls.info for cls in (one, other))
+
+
+def handed_on(one: str, other: str) -> bool:
+    """Whether these are one class of a package, by the name under which it is handed on at the top and by where it is defined."""
+    (top, *inner), (top_too, *inner_too) = one.split("."), other.split(".")
+    return top == top_too and inner[-1:] == inner_too[-1:] and 1 in (len(inner), len(inner_too))

@@ -153,6 +153,8 @@ def collective_call(interp: Any, name: str, value: Value, site: Any, objects: bo
     common: dict[str, Any] = {"collective": name, "issued_by": "call", "blocking": True, "async_op": False, "parallelism": "data"}
     for tensor in tensors if tensors and not objects else [None]:
         interp.event("collective", site, author=AUTHOR, bytes=tensor_bytes(tensor) if isinstance(tensor, TensorValue) else None, **common)
+    if isinstance(value, Unknown) and name != "barrier" and not objects:
+        return TensorValue(None, None, "cuda")  # of a size that is not known; what is no tensor cannot be sent so
     return value if name in ("barrier", "broadcast") else gathered(value, name)
 
 

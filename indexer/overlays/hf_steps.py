@@ -19,7 +19,7 @@ from cgx.indexer.interpreter.values import (
     Value,
 )
 from cgx.indexer.overlays import hf_outside_models
-from cgx.indexer.overlays.arguments import flag
+from cgx.indexer.overlays.arguments import bind, flag
 from cgx.indexer.overlays.data_loader import LOADER
 from cgx.indexer.overlays.hf_arguments import autocast_of, option, sharding, word
 from cgx.indexer.overlays.lifecycle import backward, delivered, flags, optional, take
@@ -63,6 +63,18 @@ def loader_of(interp: Any, trainer: Value, dataset: Value, batch: str, site: Any
     return Opaque(LOADER, attrs, site.anchor)
 
 
+def own_loader(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    """``_get_dataloader``, called by a user's ``get_train_dataloader``: its batch size, and the sampler that is made there."""
+    bound = bind("self dataset description batch_size sampler_fn is_training dataloader_key", args, kwargs)
+    training = flag(bound.get("is_training"), False)
+    loader = loader_of(interp, bound["self"], bound.get("dataset"), f"per_device_{'train' if training else 'eval'}_batch_size", site, hooks=False)
+    if isinstance(loader, Opaque):
+        interp.trail.set_item(loader.attrs, "batch_size", bound.get("batch_size"))
+        if bound.get("sampler_fn") is not None:
+            interp.trail.set_item(loader.attrs, "sampler", interp.call(bound["sampler_fn"], [bound.get("dataset")], {}, site))
+    return loader
+
+
 def next_batch(interp: Any, trainer: Value, found: Sequence, site: Any) -> Value:
     """A batch on the device: accelerate's loader copies it, blocking unless ``accelerator_config`` says otherwise."""
     config = option(trainer, "accelerator_config")
@@ -82,10 +94,20 @@ def training_step(interp: Any, trainer: Value, model: Value, inputs: Value, site
     """``Trainer.training_step``: the loss under autocast, then backward. A user's override may call it by ``super()``."""
     hook = optional(interp, trainer, "training_step", site) if hooks else None
     if hook is not None:
-        return interp.call(hook, [model, inputs], {}, site)
+        counted = [interp.unknown("num_items_in_batch", "data", site)] if takes_another(hook, 2) else []
+        return interp.call(hook, [model, inputs, *counted], {}, site)
+    prepared = optional(interp, trainer, "_prepare_inputs", site)
+    if prepared is not None:
+        inputs = interp.call(prepared, [inputs], {}, site)
     loss = user_loss(interp, trainer, model, inputs, site)
     backward(interp, loss, site, AUTHOR)
     return TensorValue((), "float32", "cuda")
+
+
+def takes_another(hook: Value, given: int) -> bool:
+    """Whether a method that a user overrides names a further argument by place."""
+    node = getattr(getattr(hook, "func", hook), "node", None)
+    return node is not None and len(node.args.posonlyargs) + len(node.args.args) > given + 1  # and itself
 
 
 def user_loss(interp: Any, trainer: Value, model: Value, inputs: Value, site: Any) -> Value:

@@ -9,12 +9,12 @@ from __future__ import annotations
 from typing import Any
 
 from cgx.indexer.interpreter.stdlib.support import nothing
-from cgx.indexer.interpreter.values import ModuleInstance, Opaque, Value
+from cgx.indexer.interpreter.values import Device, ModuleInstance, Opaque, Value
 from cgx.indexer.overlays import hf_evaluation, hf_outside_models, hf_training
 from cgx.indexer.overlays.arguments import bind
-from cgx.indexer.overlays.hf_arguments import arguments, deepspeed_config, sharding
-from cgx.indexer.overlays.hf_steps import attribute, compute_loss, loader_of, save, training_step
-from cgx.indexer.overlays.lifecycle import place_model
+from cgx.indexer.overlays.hf_arguments import arguments, deepspeed_config, option, sharding
+from cgx.indexer.overlays.hf_steps import AUTHOR, attribute, compute_loss, loader_of, own_loader, save, training_step
+from cgx.indexer.overlays.lifecycle import moved_batch, place_model
 from cgx.indexer.overlays.sourceless import blank
 from cgx.indexer.overlays.wrappers import inner
 
@@ -52,11 +52,30 @@ def initialise(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Valu
         model = blank(interp, hf_outside_models.MODEL, site, hf_outside_models.MODEL)
     for name, value in (("model", model), ("model_wrapped", model), ("is_fsdp_enabled", sharding(interp, trainer) is not None),
                         ("is_deepspeed_enabled", deepspeed_config(interp, trainer) is not None), ("model_accepts_loss_kwargs", accepts_counts(model)),
-                        ("accelerator", the_accelerator(interp, site)), ("tokenizer", bound.get("processing_class"))):  # fmt: skip
+                        ("accelerator", the_accelerator(interp, site)), ("tokenizer", bound.get("processing_class")), *kept(interp, trainer, site).items()):  # fmt: skip
         interp.setattr(trainer, name, value, site)
     if sharding(interp, trainer) is None and deepspeed_config(interp, trainer) is None:
         place_model(interp, inner(model), site)
     return None
+
+
+def kept(interp: Any, trainer: Value, site: Any) -> dict[str, Value]:
+    """What the constructor leaves on the trainer for those that build on it."""
+    optimizers = attribute(trainer, "optimizers")
+    optimizer, scheduler = optimizers if isinstance(optimizers, tuple) and len(optimizers) == 2 else (None, None)
+    return {
+        "state": hf_training.state(interp, site),
+        "control": Opaque("transformers.TrainerControl", {}, site.anchor),
+        "optimizer": optimizer,
+        "lr_scheduler": scheduler,
+        "hub_model_id": None,
+        "is_in_train": False,
+        "current_flos": 0,
+        "label_smoother": interp.unknown("label_smoother", "unmodelled", site) if option(trainer, "label_smoothing_factor") else None,
+        "_signature_columns": None,
+        "_train_batch_size": option(trainer, "per_device_train_batch_size"),
+        "current_gradient_accumulation_steps": option(trainer, "gradient_accumulation_steps"),
+    }
 
 
 def accepts_counts(model: Value) -> Value:
@@ -69,15 +88,10 @@ def accepts_counts(model: Value) -> Value:
 
 def the_accelerator(interp: Any, site: Any) -> Value:
     """The trainer's own Accelerator; what it does at its making belongs to the trainer's rows."""
-    from cgx.indexer.overlays.accelerate_state import ACCELERATOR, by_rank
+    from cgx.indexer.overlays.accelerate_state import ACCELERATOR, rank_attributes
 
-    ranks = {name: by_rank(interp, lambda rank: rank == 0) for name in ("is_main_process", "is_local_main_process")}
-    attrs: dict[str, Value] = {
-        "gradient_accumulation_steps": 1,
-        "num_processes": interp.world.size,
-        "process_index": by_rank(interp, lambda rank: rank),
-        **ranks,
-    }
+    attrs = rank_attributes(interp)
+    attrs |= {"gradient_accumulation_steps": 1, "device": Device("cuda", attrs["local_process_index"]), "sync_gradients": True}
     return Opaque(ACCELERATOR, attrs, site.anchor)
 
 
@@ -128,8 +142,8 @@ def checkpoint(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Valu
 
 
 def inputs_moved(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
-    """``_prepare_inputs``: the loader has put them on the device already."""
-    return args[1] if len(args) > 1 else kwargs.get("inputs")
+    """``_prepare_inputs``: what is not on the device yet goes there; a loader's batches are."""
+    return moved_batch(interp, args[1] if len(args) > 1 else kwargs.get("inputs"), False, site, AUTHOR, "inputs")
 
 
 QUIET = ("save_state", "log_metrics", "save_metrics", "push_to_hub", "create_model_card", "add_callback", "remove_callback", "pop_callback",
@@ -148,6 +162,7 @@ ENTRIES: dict[str, Any] = {
     f"{TRAINER}.training_step": step,
     f"{TRAINER}.compute_loss": loss,
     f"{TRAINER}.get_train_dataloader": loader("per_device_train_batch_size", "train_dataset"),
+    f"{TRAINER}._get_dataloader": own_loader,
     f"{TRAINER}.get_eval_dataloader": loader("per_device_eval_batch_size", "eval_dataset"),
     f"{TRAINER}.get_test_dataloader": loader("per_device_eval_batch_size", "eval_dataset"),
     f"{TRAINER}.save_model": save_final,

@@ -35,7 +35,9 @@ from cgx.indexer.overlays.wrappers import inner
 def train(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
     """``trainer.train()``."""
     with interp.inside(CallNode(site.anchor, site.text, symbol="transformers.trainer.Trainer.train"), keep=True):
+        interp.setattr(args[0], "is_in_train", True, site)
         trained(interp, site, args[0])
+        interp.setattr(args[0], "is_in_train", False, site)
     return Opaque("transformers.trainer_utils.TrainOutput", {"metrics": DictValue(open=True)}, site.anchor)
 
 
@@ -349,5 +351,6 @@ def state(interp: Any, site: Any) -> Value:
     first = by_rank(interp, lambda rank: rank == 0)
     return Opaque("transformers.TrainerState", {
         "global_step": interp.unknown("state.global_step", "loop-carried", site, hint="int"), "epoch": interp.unknown("state.epoch", "loop-carried", site, hint="float"),
-        "is_world_process_zero": first, "is_local_process_zero": first, "log_history": ListValue(open=True),
+        "is_world_process_zero": first, "is_local_process_zero": first,
+        "num_input_tokens_seen": interp.unknown("state.num_input_tokens_seen", "loop-carried", site, hint="int"), "log_history": ListValue(open=True),
     }, site.anchor)  # fmt: skip

@@ -15,6 +15,7 @@ from cgx.indexer.interpreter.items import opened
 from cgx.indexer.interpreter.trace import BranchNode, Event, LoopNode, ScopeNode
 from cgx.indexer.interpreter.values import (
     MISSING,
+    Alternatives,
     DictValue,
     External,
     GeneratorValue,
@@ -105,7 +106,30 @@ def moved_batch(interp: Any, batch: Value, non_blocking: bool, site: Any, author
     if isinstance(batch, Opaque) and batch.qname == MAPPING:
         value = moved_batch(interp, batch.attrs["cgx.value"], non_blocking, site, author, what)
         return Opaque(MAPPING, {**batch.attrs, "cgx.value": value}, batch.anchor)
+    if isinstance(batch, Opaque) and isinstance(batch.attrs.get("data"), DictValue):  # transformers.BatchEncoding
+        data = moved_batch(interp, batch.attrs["data"], non_blocking, site, author, what)
+        return Opaque(batch.qname, {**batch.attrs, **data.items, "data": data}, batch.anchor)
+    if isinstance(batch, Alternatives):
+        return one_of_batches(interp, batch, non_blocking, site, author, what)
     return batch
+
+
+def one_of_batches(interp: Any, batch: Alternatives, non_blocking: bool, site: Any, author: str, what: str) -> Value:
+    """A batch that a collator makes in one of several ways: each way's tensors in its own branch, once where they are alike."""
+    options = list(interp.options_of(batch))
+    names = [keys_of(option) for _, option in options]
+    if names[0] is not None and all(one == names[0] for one in names):
+        return moved_batch(interp, options[0][1], non_blocking, site, author, what)
+    moved = []
+    for condition, option in options:
+        with interp.inside(BranchNode(batch.anchor or site.anchor, condition, test=batch)):
+            moved.append((condition, moved_batch(interp, option, non_blocking, site, author, what)))
+    return Alternatives(tuple(moved), batch.anchor)
+
+
+def keys_of(batch: Value) -> list[Any] | None:
+    data = batch.attrs.get("data") if isinstance(batch, Opaque) else batch
+    return sorted(map(str, data.items)) if isinstance(data, DictValue) and not data.open else None
 
 
 def delivered(

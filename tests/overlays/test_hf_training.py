@@ -285,3 +285,48 @@ def test_a_cached_element_is_like_one_that_is_made(tmp_path: Path) -> None:
         tmp_path, classes=CACHED, more="eval_dataset=None", train="trainer.train_dataset = Cached(); trainer.train()"
     )
     assert {row["what"] for row in rows(found, "copies", phase="data")} == {"inputs['input_ids']", "inputs['labels']"}
+
+
+GENERATES = """
+class Own(Trainer):
+    def get_train_dataloader(self):
+        return self._get_dataloader(self.train_dataset, description="Training", batch_size=self._train_batch_size * 2, is_training=True)
+
+    def training_step(self, model, inputs, num_items_in_batch):
+        return super().training_step(model, inputs, num_items_in_batch)
+
+    def _prepare_inputs(self, inputs):
+        tokens = AutoTokenizer.from_pretrained("some/model")(["a"], return_tensors="pt")
+        tokens = super()._prepare_inputs(tokens)
+        with torch.no_grad():
+            made = self.model.generate(**tokens)
+        lengths = torch.tensor([len(row) for row in input().split()], device=self.accelerator.device)
+        self.seen = self.state.global_step
+        return {"input_ids": made, "lengths": lengths}
+
+    def compute_loss(self, model, inputs, return_outputs=False, num_items_in_batch=None):
+        outputs = model(inputs["input_ids"])
+        self.told = self.accelerator.gather_for_metrics(outputs.figures).mean().item()
+        return outputs.loss
+"""
+
+
+def test_a_trainer_that_generates_what_it_learns_from(tmp_path: Path) -> None:
+    found = read(tmp_path, "torchrun --nproc_per_node=4 job.py", classes=GENERATES, trainer="Own")
+    batch = [row["what"] for row in rows(found, "copies", direction="H2D", phase="data")]
+    assert "inputs['attention_mask']" in batch and any(what.startswith("torch.tensor([len(row)") for what in batch)
+    assert [row["phase"] for row in found["compute"]["forward"]] == ["data", "forward"]
+    assert one(found, "syncs", kind="item", what="self.accelerator.gather_for_metrics(outputs.figures).mean().item()")["frequency"] == {"per": "step"}
+    assert [(row["unit"], row["count"]) for row in found["loops"]][1] == ("step", 10)
+
+
+def test_a_batch_of_one_of_several_collators_is_moved(tmp_path: Path) -> None:
+    classes = """
+def collate(rows):
+    ids = torch.stack([row["input_ids"] for row in rows])
+    if input():
+        return {"input_ids": ids, "labels": ids}
+    return {"input_ids": ids + 1, "labels": ids}
+"""
+    found = read(tmp_path, classes=classes, more="data_collator=collate")
+    assert [row["what"] for row in rows(found, "copies", direction="H2D", phase="data")] == ["inputs['input_ids']", "inputs['labels']"]

@@ -83,6 +83,8 @@ def rank(run: Run, spot: Spot) -> int:
 
 def is_batch(run: Run, spot: Spot) -> bool:
     """A copy of data, not of a metric or of state: a trainer's batches are moved, requests may be built on the spot."""
+    if run.regions.generated(spot):
+        return not data_of(spot).get("index") and (data_of(spot).get("bytes") or 99) > 8
     if data_of(spot).get("factory") and (run.step.kind == "training" or run.phases.of(spot) not in ("data", "prefill")):
         return False
     if run.step.kind == "training" and run.phases.of(spot) == "startup" and MADE.match(str(data_of(spot).get("what"))):

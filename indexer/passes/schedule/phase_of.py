@@ -20,7 +20,7 @@ PICKED = re.compile(r"sampl|next_?(token|id)|argmax|multinomial", re.IGNORECASE)
 MAKING = frozenset({"launch", "checkpoint", "wrap"})  # kinds of events
 ANSWERS = re.compile(r"token|text|complet|respon|answer|output|generat|decode|result|reply|content|message", re.IGNORECASE)
 METERS = re.compile(r"time|\bsec|elapsed|/s\b|speed|throughput|memory|bandwidth|latency|acceptance", re.IGNORECASE)
-METRIC = re.compile(r"^(?!.*(finite|isnan|isinf|norm|valid)).*(loss|acc|metric|correct)", re.IGNORECASE)
+METRIC = re.compile(r"^(?!.*(finite|isnan|isinf|norm|valid)).*(loss|acc|metric|correct|reward|entropy|mean_|_mean|avg|average)", re.IGNORECASE)
 NORM = re.compile(r"grad\w*_?norm|norm\w*_?grad|is_?finite|is_?nan|is_?inf", re.IGNORECASE)
 REPORTS = re.compile(r"(write|log|report|record|gather|reduce|sync)_\w*(metric|scalar|stat|loss)", re.IGNORECASE)  # functions that tell of the run
 CONSTRUCTOR = re.compile(r"__init__$|^setup|load_model|build_model|warm_?up", re.IGNORECASE)
@@ -176,6 +176,8 @@ class Phases:
         if node.kind == "copy" and node.data.get("direction") == "H2D":
             if node.data.get("index") or self.beside_model(spot, node):
                 return self.by_place(spot)
+            if self.step.backwards and spot.order > self.backward_end and self.made_here(node) and (node.data.get("bytes") or 99) <= 8:
+                return "logging"
             return "logging" if spot.order > self.optimizer_end and (self.late(spot) or self.made_here(node)) else "data"
         if node.kind == "sync":
             return self.sync_phase(spot, node)

@@ -294,6 +294,8 @@ def repeat_of_phase(run: Run, name: str, lead: list[Spot], kind: str) -> int | N
         if (in_step and run.step.accumulate_branch is None) or (run.step.micro is not None and lead[0].holds(run.step.micro)):
             return repeat_in_step(lead[0], run.step)
         return as_count(run.step.accumulate) if run.step.accumulate_branch is not None else 1
+    if name == "data" and run.regions.generates:  # the region as a whole, not the rounds inside it
+        return min((count for spot in lead if (count := repeat_in_step(spot, run.step)) is not None), default=None)
     return repeat_in_step(lead[0], run.step)
 
 

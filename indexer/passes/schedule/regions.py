@@ -35,7 +35,8 @@ class Regions:
         self.saves = {id(spot.node) for spot in saves}
         roots = self.roots(evals, [*training, *saves, *self.set_up(found)])
         acting = [spot for spot in events(found, "data") if spot.node.data.get("simulated") and not spot.in_worker]  # type: ignore[attr-defined]
-        self.rollout = [root for root in roots if acting and not named_evaluation(root)] if step.kind == "training" else []
+        self.rollout = [root for root in roots if (acting and not named_evaluation(root)) or self.rolled_out(root, evals)] if step.kind == "training" else []
+        self.generates = {id(root): [spot for spot in evals if spot.holds(root)] for root in self.rollout if not acting}
         self.evaluation = [root for root in roots if not any(root is one for one in self.rollout)]
         self.acting = [spot for spot in acting if step.loop is not None and spot.holds(step.loop)]
         models = [spot for spot in found if isinstance(spot.node, ModuleCall)]
@@ -67,7 +68,7 @@ class Regions:
         """Values read on each call of a function that saves on some calls only (a hook that runs after every batch): no part of saving."""
         told = []
         for spot in events(found, "sync"):
-            call = next((one for one in reversed(spot.path) if isinstance(one, CallNode)), None)
+            call = called_in(spot)
             if call is None or not spot.node.data.get("reads") or copied_to_save(spot):  # type: ignore[attr-defined]
                 continue
             within = [save for save in saves if save.holds(call)]
@@ -146,6 +147,29 @@ class Regions:
         node = spot.node
         return isinstance(node, ModuleCall) or (isinstance(node, Event) and node.kind in ("sync", "copy", "data"))
 
+    def rolled_out(self, root: Node, evals: list[Spot]) -> bool:
+        """In every step, before its backward, the model generates what the step then learns from."""
+        loop, inside = self.step.loop, [spot for spot in evals if spot.holds(root)]
+        if loop is None or not inside or not self.step.backwards or calls_evaluation(root):
+            return False
+        first = min(spot.order for spot in self.step.backwards)
+        for spot in inside:
+            if not spot.holds(loop) or spot.order > first:
+                return False
+            below = spot.below(loop)
+            before = below[: next((place for place, node in enumerate(below) if node is root), 0) + 1]
+            if any(isinstance(node, BranchNode) or calls_evaluation(node) for node in before):
+                return False
+        return any(isinstance(node, LoopNode) for spot in inside for node in spot.below(root))
+
+    def generated(self, spot: Spot) -> bool:
+        """After what the model generated in this step, in the region that did: its batch is made of that."""
+        root = self.root(spot, self.rollout)
+        runs = self.generates.get(id(root), [])
+        if not runs or spot.order < max(one.order for one in runs):
+            return False
+        return not any(called_in(one) is called_in(spot) and one.loops()[-1:] == spot.loops()[-1:] for one in runs)  # the next round's tokens
+
     def root(self, spot: Spot, roots: list[Node]) -> Node | None:
         for node in (*spot.path, spot.node):
             if any(node is one for one in roots):
@@ -168,6 +192,11 @@ class Regions:
         return "evaluation" if self.reports_evaluation(spot) else None
 
 
+def called_in(spot: Spot) -> CallNode | None:
+    """The innermost call of a function that the place lies in."""
+    return next((one for one in reversed(spot.path) if isinstance(one, CallNode)), None)
+
+
 def makes(event: Event) -> bool:
     """A model is wrapped or goes to the device, an optimizer is made."""
     if event.kind == "wrap" or (event.kind == "compute" and event.data.get("key") == "optimizer"):
@@ -177,7 +206,7 @@ def makes(event: Event) -> bool:
 
 def copied_to_save(spot: Spot) -> bool:
     """Tensors brought to the host in a function that is named for saving."""
-    call = next((one for one in reversed(spot.path) if isinstance(one, CallNode)), None)
+    call = called_in(spot)
     return call is not None and spot.node.data.get("sync") == "cpu" and bool(SAVES.search(call.symbol.rpartition(".")[2]))  # type: ignore[attr-defined]
 
 

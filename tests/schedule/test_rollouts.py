@@ -1,0 +1,61 @@
+"""Steps that learn from what the model generates in them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from serving_jobs import NET, brief, served
+
+ROLLOUT = NET + """    def forward(self, x):
+        return self.b(self.a(x))
+net = Net().cuda()
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+def generate(rows, count):
+    x = torch.tensor([rows], device="cuda")
+    for _ in range(count):
+        token = net(x).argmax(-1).tolist()
+        x = torch.tensor([token, token], dtype=torch.float, device="cuda")
+        yield token
+@torch.no_grad()
+def batches():
+    while True:
+        net.eval()
+        made = [token for token in generate([float(one) for one in input().split()], 8)]
+        yield torch.tensor(made, dtype=torch.float, device="cuda")
+source = batches()
+for step in range(90):
+    if step % 30 == 0:
+        net.eval()
+        with torch.no_grad():
+            print(net(torch.zeros(2, 4, device="cuda")).mean().item())
+    x = next(source)
+    net.train()
+    loss = net(x).mean()
+    loss.backward()
+    reward = torch.tensor(float(input()), device="cuda")
+    torch.distributed.all_reduce(mean_reward := reward)
+    optimizer.step()
+    optimizer.zero_grad()
+"""
+
+
+def test_what_the_model_generates_to_learn_from_is_data(tmp_path: Path) -> None:
+    found = served(tmp_path, ROLLOUT)
+    assert brief(found.rows["phases"], "name", "kind")[1:] == [
+        ("evaluation", "periodic"),
+        ("data", "repeated"),
+        ("forward", "repeated"),
+        ("backward", "repeated"),
+        ("logging", "repeated"),
+        ("optimizer", "repeated"),
+    ]
+    assert brief(found.rows["compute"]["forward"], "phase") == [("evaluation",), ("data",), ("forward",)]
+    tokens = next(row for row in found.rows["host_device"]["syncs"] if row["kind"] == "tolist")
+    assert (tokens["phase"], tokens["frequency"], tokens["repeat"]) == ("data", {"per": "step"}, 8)
+    assert brief(found.rows["data_path"], "hop", "by") == [("copy", "torch.tensor")]
+
+
+def test_a_number_that_the_ranks_tell_each_other_is_reported(tmp_path: Path) -> None:
+    found = served(tmp_path, ROLLOUT, "torchrun --nproc_per_node 2 main.py")
+    told = next(row for row in found.rows["host_device"]["copies"] if "float(input())" in row["what"])
+    assert told["phase"] == "logging"
