@@ -81,7 +81,7 @@ def _run_job(tree: Any, env: Sequence[Any], plan: Any, options: Options, needed:
 def fails_without(interp: Interp) -> frozenset[str]:
     """Packages that were taken as not installed, but without which the job fails: it says so itself, or calls their kernels."""
     failed = [one.name.lower() for one in interp.trace.unknowns if one.reason == "error"]
-    said = " ".join([*(text for text in failed if "importerror" in text), *(text.lower() for text in interp.asked)])
+    said = " ".join([*(text for text in failed if "importerror" in text or "install" in text), *(text.lower() for text in interp.asked)])
     asserted = frozenset(word for text in failed if text.startswith("assert: ") for word in re.findall(r"\w+", text))
     return frozenset(top for top in interp.absent if top.lower() in (" ".join(failed) if top in KERNELS else said) or top.lower() in asserted)
 
