@@ -32,7 +32,7 @@ for step in range(9):
 
 def test_a_job_with_apex(tmp_path: Path) -> None:
     found = record(job(tmp_path, {"main.py": SOURCE}, "torchrun --nproc_per_node=2 main.py"))
-    assert found["job_type"] == "training" and found["compute"]["precision"]["value"] == "float16"
+    assert found["compute"]["precision"]["value"] == "float16"
     assert [(row["collective"], row["phase"]) for row in found["device_device"]] == [("broadcast", "startup"), ("all_reduce", "backward")]
     assert [(row["what"], row["phase"]) for row in found["host_device"]["syncs"] if row["kind"] == "item"] == [("overflow", "optimizer")]
     assert found["compute"]["grad_clip"]["value"] == 1.0
