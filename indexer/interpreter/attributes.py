@@ -388,6 +388,8 @@ def _function(interp: Interp, owner: FunctionValue, name: str, site: Site) -> Va
     if name == "__qualname__":
         return owner.symbol
     if name == "__module__":
+        if owner.module is not None and owner.module is interp.modules.get("__main__"):
+            return "__main__"
         return owner.module.name if owner.module else ""
     if name == "__doc__":
         return ast.get_docstring(owner.node) if not isinstance(owner.node, ast.Lambda) else None

@@ -7,7 +7,7 @@ work on the device is *summarised*: the body is evaluated once with what changes
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from functools import reduce
 from typing import TYPE_CHECKING, Any
 
@@ -341,7 +341,8 @@ def _summary(
 
     context = LoopContext(loop.expr, loop.count, loop.bound or loop.anchor)
     signal = summarise(interp, frame, loop, context, body, node, frozenset(tables(element)))
-    loop.carries = carried(node, frame)
+    if loop.anchor == frame.anchor(node):  # else the loop over a generator has said what its body carries
+        loop.carries = carried(node, frame)
     return signal
 
 
@@ -373,7 +374,7 @@ def _rounds(
     interp: Interp, frame: Frame, loop: LoopNode, context: LoopContext, body: Callable[[], Signal], widenings: int, outer_exit: bool, returns: int,
     node: ast.For | ast.While, own: frozenset[int],
 ) -> Signal:
-    local = frame.scope.vars
+    bodies = [(frame.scope.vars, node), *interp.consumers]
     begun: dict[Slot, Change] = {}
     with interp.inside(loop, keep=True), interp.loop(context):
         for round_ in range(widenings + 1):
@@ -392,10 +393,7 @@ def _rounds(
             changes = interp.trail.rollback()
             if round_ == 0:
                 begun = {slot: change for slot, change in changes.items() if change.kind == "list" and not change.before[1]}
-            plain = set_plainly(node)
-            widened = {
-                slot: widen(interp, change, loop, change.obj is local and change.key in plain) for slot, change in changes.items() if slot[0] not in own
-            }
+            widened = {slot: widen(interp, change, loop, found_in(bodies, change, set_plainly)) for slot, change in changes.items() if slot[0] not in own}
             moved = {slot: value for slot, value in widened.items() if value is not MISSING}
             if not moved or round_ == widenings:
                 interp.trail.apply(changes)
@@ -412,11 +410,16 @@ def _rounds(
             for slot, value in moved.items():
                 interp.trail.write(changes[slot], value)
             interp.trail.apply(newborn(changes, moved))
-            handed = handed_on(node)  # what a round reads as the one before left it: the first finds none
-            interp.trail.apply({slot: one for slot, one in changes.items() if one.before is MISSING and one.obj is local and one.key in handed})
+            # what a round reads as the one before left it: the first finds none
+            interp.trail.apply({slot: one for slot, one in changes.items() if one.before is MISSING and found_in(bodies, one, handed_on)})
     loop.early_exit |= frame.early_exit
     frame.early_exit = outer_exit or (frame.early_exit and len(frame.returns) > returns)
     return None
+
+
+def found_in(bodies: list[tuple[dict[str, Value], Any]], change: Change, names: Callable[[Any], Collection[str]]) -> bool:
+    """The change is of a variable that is among ``names`` of the loop whose body it belongs to."""
+    return any(change.obj is variables and change.key in names(node) for variables, node in bodies)
 
 
 def gathered(interp: Interp, rounds: int, begun: dict[Slot, Change], changes: dict[Slot, Change]) -> None:
@@ -674,16 +677,21 @@ def _over_generator(interp: Interp, node: Any, source: GeneratorValue, frame: Fr
                 signal = _block(interp, node.body, frame)
         else:
             signal = _block(interp, node.body, frame)
+            if loop is not None:
+                loop.carries = carried(node, frame)
         if signal in (BREAK, RETURN):
             outcome[0] = signal
             raise StopConsumer(token)
         return None
 
+    interp.consumers.append((frame.scope.vars, node))
     try:
         interp.run_generator(source, consume, Site(node.iter, frame))
     except StopConsumer as stop:
         if stop.token is not token:
             raise
+    finally:
+        interp.consumers.pop()
     if outcome[0] == RETURN:
         return RETURN
     return _block(interp, node.orelse, frame) if node.orelse and outcome[0] is None else None

@@ -25,6 +25,7 @@ class Recorder:
         self.unknown_loops = 0
         self.summaries = 0  # loops inside each other that are being summarised
         self.summarised = 0  # loops that were summarised so far
+        self.consumers: list[tuple[dict[str, Value], Any]] = []  # loops over generators that run: their variables, and the loop
         self.rounds: list[dict[int, Value]] = []  # for each loop of unknown count that runs: the lists made in this round
         self.seen_unknowns: set[tuple[str, str]] = set()
 

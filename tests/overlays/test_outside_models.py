@@ -11,7 +11,9 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "schedule"))
 
 from serving_jobs import brief, served
 
+from cgx.indexer.job import JobRequest, read_job
 from cgx.indexer.overlays.outside_models import FACTORIES, row_of
+from cgx.indexer.source import open_tree
 
 EXAMPLES = {
     "torchvision.models.detection.fasterrcnn_resnet50_fpn": "detections",
@@ -113,3 +115,16 @@ def test_a_loss_that_nobody_knows_is_a_number_on_the_device(tmp_path: Path) -> N
     assert ("item", "loss.item()", "logging") in brief(rows["host_device"]["syncs"], "kind", "what", "phase")
     assert [one["phase"] for one in rows["host_device"]["copies"] if one["code_anchor"].startswith("main.py:evaluate")] == ["evaluation"]
     assert rows["compute"]["ema"]["value"] == "timm.utils.ModelEma"
+
+
+def test_timms_own_registry_is_read_where_its_source_is_there(tmp_path: Path) -> None:
+    (tmp_path / "timm" / "models").mkdir(parents=True)
+    (tmp_path / "timm" / "__init__.py").write_text("")
+    (tmp_path / "timm" / "models" / "__init__.py").write_text("")
+    (tmp_path / "timm" / "models" / "_registry.py").write_text("names = []\ndef register_model(fn):\n    names.append(fn.__name__)\n    return fn\n")
+    (tmp_path / "main.py").write_text(
+        "import torch\nfrom torch import nn\nfrom timm.models._registry import names, register_model\n@register_model\ndef wide():\n    return nn.Linear(2, 2)\n"
+        "if 'wide' in names:\n    wide()(torch.zeros(1, 2))\n"
+    )
+    found = read_job(open_tree(tmp_path), [], JobRequest(launch="python main.py"), [])
+    assert [row["type"] for row in found.graph["modules"] if row["level"] == "model"] == ["torch.nn.Linear"]

@@ -419,3 +419,16 @@ least = torch.min(torch.as_tensor(4), torch.as_tensor(9)).item()
     found = run(code)
     assert found["got"] == ([5, 8, 7, 7], 8, 9, 2, (6,))
     assert (found["name"], found["least"], found["unknown"]) == ("L36_8", 4, "?data")
+
+
+def test_no_name_names_no_file_and_the_script_is_main(run: Run) -> None:
+    code = """
+import os
+asked = (os.path.isdir(""), os.path.isfile(""), os.path.exists(""))
+def f():
+    pass
+home = f.__module__
+"""
+    found = run(code)
+    assert found["asked"] == (False, False, False)
+    assert found["home"] == "__main__"

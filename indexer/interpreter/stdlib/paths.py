@@ -54,7 +54,7 @@ def join(interp: Any, site: Any, args: Args, kwargs: Kwargs) -> Value:
 def check(folders: bool, files: bool) -> Handler:
     def call(interp: Any, site: Any, args: Args, kwargs: Kwargs) -> Value:
         def once(path: Value) -> Value:
-            found = exists(interp, path, folders, files)
+            found = exists(interp, path, folders, files) if path != "" else False  # no name names nothing
             if found is None:
                 settle = path.settle if isinstance(path, Unknown) else None
                 return Unknown(site.text, "missing-file", site.anchor, "bool", settle)
