@@ -1,4 +1,4 @@
-"""Steps that learn from what the model generates in them."""
+"""Steps that learn from what the model generates in them, or from what a generator hands out in rounds."""
 
 from __future__ import annotations
 
@@ -59,3 +59,35 @@ def test_a_number_that_the_ranks_tell_each_other_is_reported(tmp_path: Path) -> 
     found = served(tmp_path, ROLLOUT, "torchrun --nproc_per_node 2 main.py")
     told = next(row for row in found.rows["host_device"]["copies"] if "float(input())" in row["what"])
     assert told["phase"] == "logging"
+
+
+WINDOWS = NET + """    def forward(self, x):
+        return self.b(self.a(x))
+class Data(torch.utils.data.Dataset):
+    def __len__(self):
+        return 640
+    def __getitem__(self, i):
+        return torch.zeros(4)
+net = Net().cuda()
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+def windows(loader, size):
+    window = []
+    for item in loader:
+        window.append(item)
+        if len(window) == size:
+            for one in window:
+                yield one
+            window = []
+    if window:
+        for one in window:
+            yield one
+for x in windows(torch.utils.data.DataLoader(Data(), batch_size=8), 4):
+    net(x.cuda()).mean().backward()
+    optimizer.step()
+"""
+
+
+def test_the_rest_of_a_generators_last_round_is_no_step_of_its_own(tmp_path: Path) -> None:
+    found = served(tmp_path, WINDOWS)
+    assert [row["name"] for row in found.rows["phases"]] == ["startup", "data", "forward", "backward", "optimizer"]
+    assert brief(found.rows["host_device"]["copies"], "what", "phase") == [("x", "data"), ("Net()", "startup")]

@@ -27,7 +27,7 @@ from cgx.indexer.interpreter.trace import (
 from cgx.indexer.interpreter.values import ModuleInstance, Opaque, Unknown, Value
 from cgx.indexer.passes.schedule.counts import as_count, loop_count
 from cgx.indexer.passes.schedule.micro_steps import spread
-from cgx.indexer.passes.schedule.tree import Spot, child_lists, events, spots
+from cgx.indexer.passes.schedule.tree import Spot, child_lists, events, heads, spots
 from cgx.model.anchors import Anchor
 
 TOKEN_WORDS = re.compile(r"token|seq(uence)?_?len|max_len|max_length|decode|generat", re.IGNORECASE)
@@ -104,10 +104,22 @@ def without_other_training(found: list[Spot], step: Step) -> list[Spot]:
     """Without what runs where the step does not: the other side of an undecided condition, where it trains as well.
 
     ``if there is a checkpoint: train from it, else: train``: a run takes one of them, and the condition stands as unresolved.
+    Nor what the same body does with what a generator gives at a later place: the rest of its last round.
     """
-    sides = opposite_sides(found, step)
+    sides = [*opposite_sides(found, step), *later_yields(step)]
     others = [other for other in sides if any(spot.holds(other) for spot in events(found, "compute", "backward"))]
     return [spot for spot in found if not any(spot.node is other or spot.holds(other) for other in others)] if others else found
+
+
+def later_yields(step: Step) -> list[Node]:
+    """Runs of one loop's body at further places of the generator that it goes through."""
+    found: list[Node] = []
+    for spot in step.backwards:
+        for call in spot.path:
+            if isinstance(call, CallNode) and call.yields:
+                bodies = [one for one in call.walk() if isinstance(one, LoopNode) and heads(one, call.anchor)]
+                found += [one for one in bodies[1:] if not any(one is other for other in found)]
+    return found
 
 
 def opposite_sides(found: list[Spot], step: Step) -> list[BranchNode]:
