@@ -22,8 +22,12 @@ class Files:
         self.write(step)
     def write(self, step):
         torch.save(model.state_dict(), f'{step}.pt')
+class Own(torch.optim.SGD):
+    @torch.no_grad()
+    def step(self, closure=None):
+        return super().step(closure=closure)
 model = Net().cuda()
-optimizer = Wrapped(Wrapped(torch.optim.SGD(model.parameters(), 0.1)))
+optimizer = Wrapped(Wrapped(Own(model.parameters(), 0.1)))
 files = Files()
 every = %d
 def collect(step):

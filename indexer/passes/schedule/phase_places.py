@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from cgx.indexer.interpreter.trace import BranchNode, CallNode, Event, LoopNode, ModuleCall, Node, ScopeNode
 from cgx.indexer.interpreter.values import ModuleInstance
 from cgx.indexer.passes.schedule.data_path import loop_after
@@ -9,6 +11,8 @@ from cgx.indexer.passes.schedule.frequency import at_the_boundary
 from cgx.indexer.passes.schedule.situation import Run
 from cgx.indexer.passes.schedule.tree import Spot
 from cgx.model.anchors import Anchor
+
+PASSED_ON = re.compile(r"(\w*(?:step|backward)\w*)\(")  # `optimizer.step()`, `super().step(closure)`
 
 
 def anchor_of(run: Run, name: str, spot: Spot) -> Anchor:
@@ -96,9 +100,10 @@ def data_anchor(run: Run, spot: Spot) -> Anchor:
 def climbed(spot: Spot) -> Anchor:
     """Out of methods that only pass the call on: ``Container.step`` round ``optimizer.step()``."""
     anchor = spot.anchor
-    name = spot.node.text.partition("(")[0].rpartition(".")[2]
-    if not any(verb in name for verb in ("step", "backward")):
+    called = PASSED_ON.search(spot.node.text)
+    if called is None:
         return anchor  # a trainer's own call: its name says nothing of what is passed on
+    name = called[1]
     for node in reversed(spot.path):
         if isinstance(node, CallNode):
             if node.symbol.rpartition(".")[2] != name:
