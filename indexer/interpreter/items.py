@@ -223,7 +223,10 @@ def under_unknown(held: Value, value: Value) -> Value:
 
 
 def set_item(interp: Interp, owner: Value, key: Value, value: Value, site: Site) -> None:
-    if isinstance(owner, ByRank | Alternatives):
+    if isinstance(owner, ByRank | Alternatives):  # whichever table it is, from now on it holds the key
+        for one in owner.values if isinstance(owner, ByRank) else [option for _, option in owner.options]:
+            if isinstance(one, DictValue):
+                set_item(interp, one, key, value, site)
         return
     if isinstance(owner, TensorValue):
         indices_moved(interp, owner, key, site)

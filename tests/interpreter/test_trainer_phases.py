@@ -85,3 +85,26 @@ for step in range(9):
         print(loss.item())
 """}))
     assert [(row["kind"], row["code_anchor"]) for row in found["phases"] if row["name"] == "logging"] == [("repeated", "main.py:<module>:17")]
+
+
+def test_the_forward_is_of_the_model_that_learns(tmp_path: Path) -> None:
+    found = record(job(tmp_path, {"main.py": NET + """
+import os
+class Encoder(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.inner = nn.Linear(4, 4).eval().requires_grad_(False)
+    def forward(self, x):
+        return self.inner(x)
+encoder, model = Encoder().cuda(), Net().cuda()
+optimizer = torch.optim.SGD(model.parameters(), 0.1)
+for step in range(9):
+    batch = {'x': torch.randn(8, 4)}
+    if os.path.exists('masks'):
+        batch = {'x': torch.randn(8, 4), 'mask': torch.ones(8)}
+    batch['code'] = encoder(batch['x'].cuda())
+    loss = model(batch['code']).sum()
+    loss.backward()
+    optimizer.step()
+"""}))
+    assert [row["code_anchor"] for row in found["phases"] if row["name"] == "forward"] == ["main.py:<module>:24"]

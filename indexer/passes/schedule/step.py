@@ -25,6 +25,7 @@ from cgx.indexer.interpreter.trace import (
     Trace,
 )
 from cgx.indexer.interpreter.values import ModuleInstance, Opaque, Unknown, Value
+from cgx.indexer.overlays.outside_models import MODEL as OUTSIDE
 from cgx.indexer.passes.schedule.counts import as_count, loop_count
 from cgx.indexer.passes.schedule.micro_steps import spread
 from cgx.indexer.passes.schedule.tree import Spot, child_lists, events, heads, spots
@@ -153,6 +154,7 @@ def training_step(found: list[Spot], models: list[Spot], backwards: list[Spot], 
     choose_loop(step)
     inside = [spot for spot in models if step.loop is None or spot.holds(step.loop)]
     step.forwards = [spot for spot in inside if trains(spot)] or inside
+    step.forwards = [spot for spot in step.forwards if isinstance(spot.node, ModuleCall) and not frozen(spot.node.module)] or step.forwards
     step.micro = micro_loop(step)
     if spread(step):
         pass
@@ -168,6 +170,22 @@ def training_step(found: list[Spot], models: list[Spot], backwards: list[Spot], 
 def trains(spot: Spot) -> bool:
     node = spot.node
     return isinstance(node, ModuleCall) and node.grad is not False and node.training is not False
+
+
+def frozen(module: ModuleInstance) -> bool:
+    """All weights that are known in it are frozen, and what is not known of it is in evaluation mode: it encodes what another learns from."""
+    stack, held = [module], False
+    while stack:
+        one = stack.pop()
+        stack.extend(child for child in one.children.values() if isinstance(child, ModuleInstance))
+        weights = [value for value in one.parameters.values() if value is not None]
+        if any(getattr(value, "requires_grad", None) is not False for value in weights):
+            return False
+        outside = one.cls.derives(OUTSIDE) or any(is_foreign(value) for value in one.attrs.values())
+        if outside and one.training is not False:
+            return False
+        held |= bool(weights) or outside
+    return held
 
 
 def step_loops(backwards: list[Spot], optimizers: list[Spot]) -> list[Spot]:
