@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from cgx.indexer.interpreter.trace import BranchNode, CallNode, Event, JobNode, LoopNode, ModuleCall, Node, Trace
+from cgx.indexer.interpreter.trace import BranchNode, CallNode, Event, JobNode, LoopNode, ModuleCall, Node, ScopeNode, Trace
 from cgx.indexer.interpreter.values import LoopContext, Unknown, Value
 from cgx.model.anchors import Anchor
 
@@ -30,9 +30,27 @@ class Recorder:
         self.seen_unknowns: set[tuple[str, str]] = set()
 
     def emit(self, node: Node) -> None:
+        self._show(node)
+        self.stack[-1].children.append(node)
+
+    def _show(self, node: Node) -> None:
+        """Events of a stand-in, and its own loops and calls outside a forward, stand at the line that called it."""
         if isinstance(node, Event):
             node.anchor = shown_at(self, node.anchor)
-        self.stack[-1].children.append(node)
+            if isinstance(made := node.data.get("anchor_at"), Anchor):
+                node.data["anchor_at"] = shown_at(self, made)
+        elif not self.forward_depth:
+            if isinstance(node, ModuleCall):  # its anchor is a forward, or the call where nobody has its source
+                node.anchor = shown_at(self, node.anchor) if node.anchor == node.called_from else node.anchor
+                node.called_from = shown_at(self, node.called_from)
+            else:
+                node.anchor = shown_at(self, node.anchor)
+            if isinstance(node, ScopeNode) and isinstance(made := node.data.get("constructed_at"), Anchor):
+                node.data["constructed_at"] = shown_at(self, made)
+            if isinstance(node, LoopNode) and node.bound is not None:
+                node.bound = shown_at(self, node.bound)
+            if isinstance(node, CallNode) and node.target is not None and node.target.path.startswith("cgx:"):
+                node.target = None
 
     def line_of(self, site: Any) -> tuple[Anchor, str]:
         """Where an op of a forward runs. A plain function of a library stands for the line of the source that called it."""
@@ -60,8 +78,7 @@ class Recorder:
     def inside(self, node: Node, keep: bool = False, emit: bool = True) -> Iterator[Node]:
         """Children go into ``node``; it is dropped where it stays empty, unless ``keep``."""
         holder = self.stack[-1]
-        if isinstance(node, Event):
-            node.anchor = shown_at(self, node.anchor)
+        self._show(node)
         self.stack.append(node)
         depth = len(self.stack)
         try:

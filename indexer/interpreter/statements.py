@@ -314,7 +314,7 @@ def raise_(interp: Interp, node: ast.Raise, frame: Frame) -> Signal:
 
 
 def try_(interp: Interp, node: ast.Try, frame: Frame) -> Signal:
-    guards = any(_catches_import(handler) for handler in node.handlers)
+    guards = any(_catches_import(handler) and not isinstance(handler.body[-1], ast.Raise) for handler in node.handlers)
     signal: Signal = None
     interp.guarded += guards
     raised = True

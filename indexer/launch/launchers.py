@@ -19,6 +19,7 @@ TORCHRUN_FLAGS = frozenset(
 DEEPSPEED_FLAGS = frozenset(
     {"module", "no_python", "no_local_rank", "force_multi", "save_pid", "bind_cores_to_rank", "no_ssh"}
 )
+FABRIC_OPTIONS = frozenset({"accelerator", "strategy", "devices", "num_nodes", "node_rank", "main_address", "main_port", "precision"})
 COMPOSER_FLAGS = frozenset({"m", "module_mode", "c", "command_mode", "v", "verbose"})
 SRUN_FLAGS = frozenset({"exclusive", "l", "label", "u", "unbuffered", "pty", "overlap", "v", "verbose", "Q", "quiet", "k", "no_kill", "K", "kill_on_bad_exit", "O", "overcommit", "s", "oversubscribe", "H", "hold"})  # fmt: skip
 MPI_FLAGS = frozenset({"allow_run_as_root", "oversubscribe", "tag_output", "v", "verbose", "q", "quiet", "bind_to_none", "report_bindings", "display_map", "merge_stderr_to_stdout", "l"})  # fmt: skip
@@ -115,7 +116,9 @@ def fabric(draft: Draft) -> None:
     """``fabric run``, ``lightning run model``: torchrun, with options that ``Fabric()`` takes from the environment."""
     while draft.words[:1] in (["run"], ["model"]):
         draft.words.pop(0)
-    options, draft.words = take_options(draft.words, frozenset())
+    options, words = take_options(draft.words, frozenset())
+    behind, draft.words = _behind(words, FABRIC_OPTIONS)
+    options |= behind
     devices = last(options, "devices") or "1"
     count = str(len([one for one in devices.split(",") if one.strip()])) if "," in devices else devices
     draft.plan.nproc_per_node = draft.size(count, "devices")
@@ -124,6 +127,21 @@ def fabric(draft: Draft) -> None:
     given = {name: last(options, name) for name in ("accelerator", "strategy", "precision")}
     draft.plan.env.update({"LT_CLI_USED": "1", "LT_DEVICES": devices, "LT_NUM_NODES": last(options, "num_nodes") or "1"})
     draft.plan.env.update({f"LT_{name.upper()}": value for name, value in given.items() if value})
+
+
+def _behind(words: list[str], names: frozenset[str]) -> tuple[dict[str, list[str]], list[str]]:
+    """The launcher's own options that stand behind the script, and the other words: click takes options wherever they stand."""
+    found: dict[str, list[str]] = {}
+    rest, kept = list(words), []
+    while rest and rest[0] != "--":
+        word = rest.pop(0)
+        name, equals, value = word.partition("=")
+        name = name.removeprefix("--").replace("-", "_")
+        if not kept or not word.startswith("--") or name not in names or not (equals or rest):
+            kept.append(word)
+        else:
+            found[name] = [value if equals else rest.pop(0)]
+    return found, kept + rest[1:]
 
 
 def srun(draft: Draft) -> None:

@@ -81,11 +81,21 @@ def load(job: Composition, path: str) -> tuple[dict[str, Any], str | None] | Non
             except yaml.YAMLError as error:
                 raise UserError(f"{path}{ending}: not YAML: {str(error).splitlines()[0]}") from None
             package = _PACKAGE.search(text)
-            return (loaded if isinstance(loaded, dict) else {}), (package.group(1) if package else None)
-    if held is not None:
-        made = structured(job.interp, held, job.site)
-        return (dict(made) if isinstance(made, dict) else {}), None
-    return None
+            mapping = loaded if isinstance(loaded, dict) else {}
+            return (_over_schema(job, held, mapping) if held is not None else mapping), (package.group(1) if package else None)
+    return None if held is None else (_schema(job, held), None)
+
+
+def _schema(job: Composition, held: Value) -> dict[str, Any]:
+    made = structured(job.interp, held, job.site)
+    return dict(made) if isinstance(made, dict) else {}
+
+
+def _over_schema(job: Composition, held: Value, mapping: dict[str, Any]) -> dict[str, Any]:
+    """A file over the stored config of the same path: Hydra before 1.2 takes that for its schema."""
+    total = _schema(job, held)
+    merge_into(total, mapping)
+    return total
 
 
 def compose(job: Composition, name: str) -> dict[str, Any]:

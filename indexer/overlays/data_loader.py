@@ -105,8 +105,7 @@ def iterate(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value])
     with interp.inside(scope):
         batch = one_batch(interp, loader, site)
     loader.attrs["cgx.seen"] = events_inside(scope)
-    if workers != 0:
-        from_host(batch)
+    from_host(batch)
     pin = flag(loader.attrs.get("pin_memory"))
     if pin and interp.flags.get("accelerator", "cuda") == "cuda":
         pinned(batch)

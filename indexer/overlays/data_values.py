@@ -60,7 +60,7 @@ def collated_unknown(element: Unknown, size: Any) -> Value:
 
 
 def from_host(value: Value) -> Value:
-    """What worker processes hand on lies on the host, unless it was put elsewhere in so many words. In place on fresh values."""
+    """What data sets and collators make lies on the host, unless it was put elsewhere in so many words. In place on fresh values."""
     if isinstance(value, TensorValue):
         if value.device is None and value.library == "torch":
             value.device = "cpu"

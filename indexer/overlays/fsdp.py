@@ -7,12 +7,14 @@ all belong to units below it sends nothing.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import nullcontext
+from functools import partial
 from typing import Any
 
 from cgx.indexer.interpreter.stdlib.support import nothing
 from cgx.indexer.interpreter.trace import LoopNode
-from cgx.indexer.interpreter.values import ClassValue, External, ModuleInstance, Opaque, Partial, TensorValue, Value
+from cgx.indexer.interpreter.values import BoundMethod, ClassValue, External, FunctionValue, ModuleInstance, Opaque, Partial, TensorValue, Value
 from cgx.indexer.overlays.arguments import argument_text, bind, dtype_name, flag, items_of
 from cgx.indexer.overlays.groups import replicas
 from cgx.indexer.overlays.transfer import all_modules, endless, module_tensors, tensor_bytes
@@ -132,14 +134,21 @@ def setter(key: str) -> Any:
 
 def policy_units(interp: Any, module: ModuleInstance, wrap: Value, site: Any) -> list[ModuleInstance]:
     """Submodules that an auto-wrap policy picks: by class, or as a user's predicate says."""
+    if isinstance(wrap, FunctionValue | BoundMethod) or (isinstance(wrap, Partial) and isinstance(wrap.func, FunctionValue)):  # the job's own
+        asked = {"recurse": False, "nonwrapped_numel": interp.unknown("nonwrapped_numel", "data", site, "int")}
+        return predicted(interp, module, lambda held: interp.call(wrap, [], {"module": held, **asked}, site))
     if not isinstance(wrap, Opaque | Partial):
         return []
     attrs = wrap.attrs if isinstance(wrap, Opaque) else wrap.kwargs
     if callable_value := attrs.get("lambda_fn"):
-        below = [one for one in all_modules(module) if one is not module]
-        return [one for one in below if interp.truth(interp.attempt(lambda held=one: interp.call(callable_value, [held], {}, site))) is True]
+        return predicted(interp, module, lambda held: interp.call(callable_value, [held], {}, site))
     classes = items_of(attrs.get("transformer_layer_cls", attrs.get("module_classes"))) or []
     return [one for one in all_modules(module) if one is not module and any(is_kind(one, cls) for cls in classes)]
+
+
+def predicted(interp: Any, module: ModuleInstance, says: Callable[[ModuleInstance], Value]) -> list[ModuleInstance]:
+    """The submodules for which a predicate surely holds."""
+    return [one for one in all_modules(module) if one is not module and interp.truth(interp.attempt(partial(says, one))) is True]
 
 
 def module_units(module: ModuleInstance, names: list[str]) -> list[ModuleInstance]:
@@ -215,6 +224,11 @@ def auto_policy(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Val
     return Opaque("torch.distributed.fsdp.wrap.policy", dict(bind("module_classes", args, kwargs)), site.anchor)
 
 
+def custom_policy(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    """``CustomPolicy(lambda_fn)``: the units are those that the function picks."""
+    return Opaque("torch.distributed.fsdp.wrap.policy", dict(bind("lambda_fn", args, kwargs)), site.anchor)
+
+
 _F = "torch.distributed.fsdp"
 ENTRIES: dict[str, Any] = {
     f"{_F}.fully_shard": fully_shard,
@@ -232,6 +246,7 @@ ENTRIES: dict[str, Any] = {
     f"{_F}.CPUOffloadPolicy": policy("pin_memory"),
     f"{_F}.CPUOffload": policy("offload_params"),
     f"{_F}.wrap.ModuleWrapPolicy": auto_policy,
+    f"{_F}.wrap.CustomPolicy": custom_policy,
     FSDP: wrap,
     f"{_F}.fully_sharded_data_parallel.FullyShardedDataParallel": wrap,
     **proxy_entries(FSDP, hands_on=True),

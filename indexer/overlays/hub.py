@@ -10,10 +10,12 @@ import json
 from typing import Any
 
 from cgx.indexer.interpreter.stdlib.support import nothing
-from cgx.indexer.interpreter.values import DictValue, ListValue, Opaque, TensorValue, Unknown, Value
+from cgx.indexer.interpreter.values import DictValue, Instance, ListValue, Opaque, TensorValue, Unknown, Value
 
 AUTHOR = "overlays.hub"
 TOKENIZER, CONFIG = "transformers.PreTrainedTokenizerBase", "transformers.PretrainedConfig"
+COMMON: dict[str, Value] = {"return_dict": True, "use_return_dict": True, "output_hidden_states": False, "output_attentions": False,
+                            "chunk_size_feed_forward": 0, "is_encoder_decoder": False, "tie_word_embeddings": True}  # fmt: skip
 DTYPES = frozenset({"float32", "float16", "bfloat16", "float64"})
 
 
@@ -145,11 +147,22 @@ def config_made(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Val
     return Opaque(CONFIG, held if spread is None else {**held, "cgx.missing": spread}, site.anchor)
 
 
+def config_init(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    """``super().__init__(**kwargs)`` in a configuration of the job's own: each word is an attribute beside its own."""
+    if not isinstance(args[0], Instance):
+        return NotImplemented
+    for name, value in {**COMMON, **kwargs}.items():
+        name = "cgx.missing" if name == "*" else name
+        if name in kwargs or name not in args[0].attrs:
+            interp.trail.set_item(args[0].attrs, name, value)
+    return None
+
+
 def config_dict(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
     missing = args[0].attrs.get("cgx.missing")
     if isinstance(missing, Unknown):
         return Unknown(site.text, "missing-file", site.anchor, settle=missing.settle)
-    return DictValue(dict(args[0].attrs))
+    return DictValue({name: value for name, value in args[0].attrs.items() if not name.startswith("cgx.")})
 
 
 AUTO = ("AutoTokenizer", "AutoProcessor", "AutoImageProcessor", "AutoFeatureExtractor", "PreTrainedTokenizerFast", "GPT2Tokenizer", "LlamaTokenizer",
@@ -159,6 +172,7 @@ ENTRIES: dict[str, Any] = {f"transformers.{name}.from_pretrained": tokenizer for
 ENTRIES |= {
     "transformers.AutoConfig.from_pretrained": config,
     CONFIG: config_made,
+    f"{CONFIG}.__init__": config_init,
     f"{CONFIG}.to_dict": config_dict,
     f"{CONFIG}.__getattr__": config_attribute,
     f"{TOKENIZER}.__call__": batch,

@@ -26,7 +26,7 @@ from cgx.indexer.interpreter.values import (
 from cgx.indexer.launch.plan import MAX_RANKS
 from cgx.indexer.overlays import autograd, fsdp, lightning_loops, lightning_strategies
 from cgx.indexer.overlays.accelerate import collective, load, log
-from cgx.indexer.overlays.accelerate_state import by_rank
+from cgx.indexer.overlays.accelerate_state import by_rank, goes_first
 from cgx.indexer.overlays.arguments import argument_text, bind, flag, plain
 from cgx.indexer.overlays.data_loader import LOADER
 from cgx.indexer.overlays.lifecycle import ddp, moved_batch
@@ -303,7 +303,7 @@ METHODS: dict[str, Handler] = {
     "init_module": region("init_module"),
     "init_tensor": region("init_tensor"),
     "sharded_model": region("sharded_model"),
-    "rank_zero_first": region("rank_zero_first"),
+    "rank_zero_first": goes_first,
     "all_gather": collective("all_gather"),
     "all_reduce": collective("all_reduce"),
     "broadcast": collective("broadcast"),

@@ -29,11 +29,14 @@ FAIRSCALE = "fairscale_layers.py.txt"
 XFUSER = "xfuser_parallel.py.txt"
 FLASHY = "flashy_solver.py.txt"
 REGISTRABLE = "dataclass_extensions.py.txt"
+CATALOGUE = "catalogue_registry.py.txt"
+COMPOSER = "composer_parts.py.txt"
+COMPOSER_TRAINER = "composer_trainer.py.txt"
 
 MODULES: dict[str, str] = {COMPOSITE: "torch.nn.modules.composite", PARAMETRIZE: "torch.nn.utils.parametrize", COLLECTIONS: "collections.abc",
                            PIPELINE: "deepspeed.pipe", DIFFUSERS: "diffusers.mixins", FAIRSCALE: "fairscale.nn.model_parallel", XFUSER: "xfuser.core.distributed",
-                           FLASHY: "flashy", REGISTRABLE: "dataclass_extensions.registrable",
-                           OFFLOAD: "accelerate.hooks"}  # fmt: skip
+                           FLASHY: "flashy", REGISTRABLE: "dataclass_extensions.registrable", OFFLOAD: "accelerate.hooks", CATALOGUE: "catalogue",
+                           COMPOSER: "composer", COMPOSER_TRAINER: "composer.trainer"}  # fmt: skip
 
 ROWS: tuple[tuple[str, str, str, str], ...] = (  # public name, module that defines it, file, symbol
     ("torch.nn.MultiheadAttention", "torch.nn.modules.activation", COMPOSITE, "MultiheadAttention"),
@@ -90,6 +93,36 @@ ROWS: tuple[tuple[str, str, str, str], ...] = (  # public name, module that defi
     ("yunchang.kernels.AttnType", "", XFUSER, "AttnType"),
     ("yunchang.comm.SeqAllToAll4D", "yunchang.comm.all_to_all", XFUSER, "SeqAllToAll4D"),
     ("dataclass_extensions.Registrable", "dataclass_extensions.registrable", REGISTRABLE, "Registrable"),
+    *((f"catalogue.{name}", "", CATALOGUE, name) for name in ("REGISTRY", "Registry", "RegistryError", "check_exists", "create")),
+    ("composer.Trainer", "composer.trainer.trainer", COMPOSER_TRAINER, "Trainer"),
+    ("composer.trainer.Trainer", "", COMPOSER_TRAINER, "Trainer"),
+    *((f"{home}.{name}", defined, COMPOSER, name) for home, defined, names in (
+        ("composer", "composer.core.callback", "Callback"),
+        ("composer", "composer.core.algorithm", "Algorithm"),
+        ("composer", "composer.core.event", "Event"),
+        ("composer", "composer.core.state", "State"),
+        ("composer", "composer.core.time", "Time TimeUnit Timestamp"),
+        ("composer", "composer.core.data_spec", "DataSpec ensure_data_spec"),
+        ("composer", "composer.core.evaluator", "Evaluator"),
+        ("composer.core", "", "Callback Algorithm Event State Time TimeUnit Timestamp DataSpec Evaluator Precision ensure_time ensure_data_spec get_precision_context"),
+        ("composer.core.precision", "", "Precision get_precision_context"),
+        ("composer", "composer.models.base", "ComposerModel"),
+        ("composer.models", "composer.models.huggingface", "ComposerModel HuggingFaceModel"),
+        ("composer", "composer.loggers.logger", "Logger"),
+        ("composer.loggers", "composer.loggers.logger_destination", "LoggerDestination Logger"),
+        ("composer.utils", "composer.utils.device", "get_device"),
+        ("composer.devices", "", "DeviceGPU"),
+        ("composer.utils.dist", "", "get_world_size get_global_rank get_local_rank get_local_world_size is_initialized is_available barrier all_reduce "
+                                    "broadcast broadcast_object_list all_gather_object initialize_dist get_sampler"),
+        ("composer.algorithms", "composer.algorithms.gradient_clipping.gradient_clipping", "GradientClipping"),
+        ("composer.callbacks", "", "SpeedMonitor"),
+        ("composer.optim", "composer.optim.decoupled_weight_decay", "DecoupledSGDW DecoupledAdamW"),
+        ("composer.optim", "composer.optim.scheduler", "ComposerScheduler LinearScheduler ConstantWithWarmupScheduler LinearWithWarmupScheduler "
+                                                       "CosineAnnealingScheduler CosineAnnealingWithWarmupScheduler"),
+    ) for name in names.split()),
+    *((f"composer.callbacks.{name}", "", COMPOSER, "Quiet") for name in (
+        "LRMonitor", "MemoryMonitor", "RuntimeEstimator", "CheckpointSaver", "EarlyStopper", "NaNMonitor", "MemorySnapshot", "OOMObserver", "OptimizerMonitor")),
+    ("composer.callbacks.checkpoint_saver.CheckpointSaver", "", COMPOSER, "Quiet"),
     ("flashy.BaseSolver", "flashy.solver", FLASHY, "BaseSolver"),
     ("flashy.Formatter", "flashy.formatter", FLASHY, "Formatter"),
     ("flashy.averager", "flashy.utils", FLASHY, "averager"),

@@ -185,6 +185,27 @@ main()
     assert run(code, "depth=9")["seen"] == [(4, 9)]
 
 
+def test_a_file_of_the_name_of_a_stored_config_has_it_for_its_schema(run: Run) -> None:
+    code = """
+from dataclasses import dataclass, field
+from hydra import compose, initialize
+from hydra.core.config_store import ConfigStore
+@dataclass
+class Part:
+    width: int = 4
+    depth: int = 2
+@dataclass
+class Config:
+    part: Part = field(default_factory=Part)
+    lr: float = 0.1
+ConfigStore.instance().store(name="config", node=Config)
+with initialize(config_path="conf"):
+    cfg = compose("config", overrides=["part.width=9"])
+seen = (cfg.part.width, cfg.part.depth, cfg.lr)
+"""
+    assert run(code, "", {"conf/config.yaml": "defaults:\n  - _self_\npart:\n  depth: 3\n"})["seen"] == (9, 3, 0.1)
+
+
 def test_yacs(run: Run) -> None:
     code = """
 import argparse

@@ -74,3 +74,15 @@ def test_a_batch_of_a_class_of_its_own_comes_from_the_host(tmp_path: Path) -> No
     )
     copies = [node.data["direction"] for node in job(tmp_path, {"main.py": source}).root.walk() if isinstance(node, Event) and node.kind == "copy"]
     assert copies == ["H2D"]
+
+
+def test_what_a_collator_makes_of_samples_nobody_knows_lies_on_the_host(tmp_path: Path) -> None:
+    source = NET + (
+        "import corpus\nmodel = Net().cuda()\noptimizer = torch.optim.SGD(model.parameters(), 0.1)\n"
+        "def collate(rows):\n    return {'x': torch.cat([one[0] for one in rows])}\n"
+        "def moved(batch):\n    return {k: v.to('cuda') for k, v in batch.items()}\n"
+        "for batch in torch.utils.data.DataLoader(corpus.load(), batch_size=4, collate_fn=collate):\n"
+        "    model(moved(batch)['x']).sum().backward()\n    optimizer.step()\n"
+    )
+    found = record(job(tmp_path, {"main.py": source}))
+    assert [(row["direction"], row["source"]) for row in found["host_device"]["copies"] if row["phase"] == "data"] == [("H2D", "pageable")]

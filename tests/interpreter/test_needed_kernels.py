@@ -48,3 +48,15 @@ z = x.relu()"""
     tree = open_tree(str(tmp_path))
     trace = run_job(tree, [], parse_launch("python main.py", tree), Options())
     assert not [one for one in trace.unknowns if one.reason == "error"]
+
+
+def test_an_import_whose_absence_is_an_error_is_there(tmp_path: Path) -> None:
+    use = """try:
+    from longcontext import loss
+except ImportError:
+    raise ValueError("install longcontext")
+z = x.relu()"""
+    (tmp_path / "main.py").write_text(TEXT.format(use=use))
+    tree = open_tree(str(tmp_path))
+    trace = run_job(tree, [], parse_launch("python main.py", tree), Options())
+    assert not [one for one in trace.unknowns if one.reason == "error"]

@@ -207,3 +207,8 @@ def test_fabric_starts_each_rank_and_says_the_options(make_tree: MakeTree, progr
     plan = parse_launch(f"{program} --accelerator=cuda --devices 4 --strategy=ddp --precision bf16-mixed train.py --lr 1", make_tree(FILES))
     assert (plan.script, plan.argv, plan.world_size) == ("train.py", ["train.py", "--lr", "1"], 4)
     assert (plan.env["WORLD_SIZE"], plan.env["LT_STRATEGY"], plan.env["LT_PRECISION"]) == ("4", "ddp", "bf16-mixed")
+
+
+def test_fabric_takes_its_options_behind_the_script_too(make_tree: MakeTree) -> None:
+    plan = parse_launch("fabric run train.py --accelerator=cuda --lr 1 --devices 2 --num-nodes=2", make_tree(FILES))
+    assert (plan.argv, plan.world_size, plan.env["LT_ACCELERATOR"]) == (["train.py", "--lr", "1"], 4, "cuda")

@@ -100,6 +100,16 @@ def test_ddp_shares_the_loader_and_looks_at_the_norm(tmp_path: Path) -> None:
     ]
 
 
+def test_rank_0_goes_first_with_a_barrier(tmp_path: Path) -> None:
+    (tmp_path / "main.py").write_text(
+        "import lightning as L\nimport torch\nfabric = L.Fabric()\nwith fabric.rank_zero_first():\n    rows = torch.zeros(8, 4)\n"
+        "fabric.setup(torch.nn.Linear(4, 4))(rows.cuda())\n"
+    )
+    found = read_job(open_tree(tmp_path), [], JobRequest(launch="fabric run main.py --accelerator=cuda --devices=2"), [])
+    assert found.schedule is not None
+    assert [row["code_anchor"] for row in rows(found.schedule, "device_device", collective="barrier")] == ["main.py:<module>:4"]
+
+
 def test_a_logger_reads_on_rank_0(tmp_path: Path) -> None:
     (row,) = rows(read(tmp_path, loggers=LOGS)["host_device"], "syncs", phase="logging")
     assert (row["ranks"], row["frequency"]["every"]) == ("rank 0", 10)

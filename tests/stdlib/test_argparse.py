@@ -262,3 +262,20 @@ def test_arguments_that_follow_from_the_types_of_fields(run: Run) -> None:
     assert {name: found[name] for name in ("size", "n", "on", "names", "mode")} == {
         "size": 4, "n": 3, "on": False, "names": ["a", "b"], "mode": "y"}  # fmt: skip
     assert args_of(run, DERIVED)["names"] == []
+
+
+def test_a_group_leaves_out_what_no_word_gives(run: Run) -> None:
+    code = """
+import argparse
+p = argparse.ArgumentParser()
+p.add_argument("--lr", type=float)
+g = p.add_argument_group("model", argument_default=argparse.SUPPRESS)
+g.add_argument("--depth", type=int)
+g.add_argument("--width", type=int, default=8)
+g.add_argument("--heads", type=int)
+args = p.parse_args()
+depth = getattr(args, "depth", 6)
+"""
+    found = run(code, "--heads 2")
+    assert found["args"] == {"lr": None, "width": 8, "heads": 2}
+    assert found["depth"] == 6

@@ -46,6 +46,7 @@ PARSER, GROUP, SUBPARSERS, ACTION = (
     "argparse._SubParsersAction",
     "argparse.Action",
 )
+GROUP_DEFAULT = "__argument_default__"
 
 
 # -- recording -----------------------------------------------------------------------------------------------------------
@@ -73,6 +74,9 @@ def _filled(kwargs: Kwargs) -> dict[str, Value]:
 def _add_argument(interp: Any, site: Any, args: Args, kwargs: Kwargs) -> Value:
     flags = [text_of(flag) for flag in args[1:]]
     options = {key: value for key, value in kwargs.items() if key != "*"}
+    default = attrs_of(args[0]).get(GROUP_DEFAULT)
+    if isinstance(default, str):  # the group's own; a parser's is argparse's affair
+        options.setdefault("default", default)
     dest = options.get("dest")
     if not isinstance(dest, str):
         dest = _dest([flag for flag in flags if flag is not None])
@@ -103,7 +107,8 @@ def _dest(flags: Sequence[str]) -> str:
 
 def _group(exclusive: bool) -> Handler:
     def call(interp: Any, site: Any, args: Args, kwargs: Kwargs) -> Value:
-        attrs: dict[str, Value] = {PARENT: args[0], "title": args[1] if len(args) > 1 else kwargs.get("title")}
+        default = kwargs.get("argument_default", attrs_of(args[0]).get(GROUP_DEFAULT))
+        attrs: dict[str, Value] = {PARENT: args[0], "title": args[1] if len(args) > 1 else kwargs.get("title"), GROUP_DEFAULT: default}
         if exclusive:
             attrs |= {"__exclusive__": True, "__required__": kwargs.get("required", False)}
         return Opaque(GROUP, attrs, site.anchor)
