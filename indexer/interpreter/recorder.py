@@ -6,7 +6,17 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from cgx.indexer.interpreter.trace import BranchNode, CallNode, Event, JobNode, LoopNode, ModuleCall, Node, ScopeNode, Trace
+from cgx.indexer.interpreter.trace import (
+    BranchNode,
+    CallNode,
+    Event,
+    JobNode,
+    LoopNode,
+    ModuleCall,
+    Node,
+    ScopeNode,
+    Trace,
+)
 from cgx.indexer.interpreter.values import LoopContext, Unknown, Value
 from cgx.model.anchors import Anchor
 
@@ -15,6 +25,8 @@ LEFT_OPEN = "environment"  # without a place in the code: what the launch line l
 
 class Recorder:
     """The part of the interpreter that writes the trace."""
+
+    forward_depth: int  # calls of a module's forward inside each other
 
     def __init__(self) -> None:
         root = JobNode(Anchor("", "<module>", 1))

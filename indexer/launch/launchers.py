@@ -132,7 +132,8 @@ def fabric(draft: Draft) -> None:
 def _behind(words: list[str], names: frozenset[str]) -> tuple[dict[str, list[str]], list[str]]:
     """The launcher's own options that stand behind the script, and the other words: click takes options wherever they stand."""
     found: dict[str, list[str]] = {}
-    rest, kept = list(words), []
+    rest = list(words)
+    kept: list[str] = []
     while rest and rest[0] != "--":
         word = rest.pop(0)
         name, equals, value = word.partition("=")

@@ -14,7 +14,17 @@ from typing import Any
 
 from cgx.indexer.interpreter.stdlib.support import nothing
 from cgx.indexer.interpreter.trace import LoopNode
-from cgx.indexer.interpreter.values import BoundMethod, ClassValue, External, FunctionValue, ModuleInstance, Opaque, Partial, TensorValue, Value
+from cgx.indexer.interpreter.values import (
+    BoundMethod,
+    ClassValue,
+    External,
+    FunctionValue,
+    ModuleInstance,
+    Opaque,
+    Partial,
+    TensorValue,
+    Value,
+)
 from cgx.indexer.overlays.arguments import argument_text, bind, dtype_name, flag, items_of
 from cgx.indexer.overlays.groups import replicas
 from cgx.indexer.overlays.transfer import all_modules, endless, module_tensors, tensor_bytes
