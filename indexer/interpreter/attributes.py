@@ -642,6 +642,11 @@ def set_attribute(interp: Interp, owner: Value, name: str, value: Value, site: S
 def _set_on_class(interp: Interp, owner: ClassValue, name: str, value: Value, site: Site) -> None:
     if name in ("__name__", "__qualname__") and isinstance(value, str):
         interp.trail.set(owner, "name", value.rpartition(".")[2])
+    elif name == "__bases__" and isinstance(value, tuple) and all(isinstance(base, ClassValue | External) for base in value):
+        from cgx.indexer.interpreter.classes import linearise  # it imports this module
+
+        interp.trail.set(owner, "bases", list(value))
+        interp.trail.set(owner, "mro", linearise(owner))
     else:
         interp.trail.set_item(owner.namespace, name, value)
         owner.origins[name] = site.anchor

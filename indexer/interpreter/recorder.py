@@ -26,8 +26,6 @@ LEFT_OPEN = "environment"  # without a place in the code: what the launch line l
 class Recorder:
     """The part of the interpreter that writes the trace."""
 
-    forward_depth: int  # calls of a module's forward inside each other
-
     def __init__(self) -> None:
         root = JobNode(Anchor("", "<module>", 1))
         self.trace = Trace(root)
@@ -51,7 +49,7 @@ class Recorder:
             node.anchor = shown_at(self, node.anchor)
             if isinstance(made := node.data.get("anchor_at"), Anchor):
                 node.data["anchor_at"] = shown_at(self, made)
-        elif not self.forward_depth:
+        elif (hidden(node.anchor) or (isinstance(node, ModuleCall) and hidden(node.called_from))) and not any(isinstance(one, ModuleCall) for one in self.stack):
             if isinstance(node, ModuleCall):  # its anchor is a forward, or the call where nobody has its source
                 node.anchor = shown_at(self, node.anchor) if node.anchor == node.called_from else node.anchor
                 node.called_from = shown_at(self, node.called_from)
@@ -61,7 +59,7 @@ class Recorder:
                 node.data["constructed_at"] = shown_at(self, made)
             if isinstance(node, LoopNode) and node.bound is not None:
                 node.bound = shown_at(self, node.bound)
-            if isinstance(node, CallNode) and node.target is not None and node.target.path.startswith("cgx:"):
+            if isinstance(node, CallNode) and node.target is not None and hidden(node.target):
                 node.target = None
 
     def line_of(self, site: Any) -> tuple[Anchor, str]:
@@ -160,11 +158,16 @@ def _unknowns(value: Value) -> Iterator[Unknown]:
         yield from _unknowns(option)
 
 
+def hidden(anchor: Anchor) -> bool:
+    """Whether the anchor lies in a stand-in of ours, which is no source of the job."""
+    return anchor.path.startswith("cgx:")
+
+
 def shown_at(interp: Any, anchor: Anchor) -> Anchor:
     """The place that a reader can look up: what a stand-in of ours does is done at the line that called it."""
-    if not anchor.path.startswith("cgx:"):
+    if not hidden(anchor):
         return anchor
-    calls = (node.anchor for node in reversed(interp.stack) if isinstance(node, CallNode) and not node.anchor.path.startswith("cgx:"))
+    calls = (node.anchor for node in reversed(interp.stack) if isinstance(node, CallNode) and not hidden(node.anchor))
     sites: list[Anchor] = getattr(interp, "site_stack", [])
     return next(calls, sites[-1] if sites else anchor)
 

@@ -100,3 +100,27 @@ Hub.get(name, 5)
 width = Hub.get(name).width
 """
     assert width(tmp_path, source) == 5
+
+
+def test_bases_that_a_decorator_puts_before_a_class(tmp_path: Path) -> None:
+    source = """
+class State:
+    def __init__(self, *args, **kwargs):
+        super().__init__(*args, **kwargs)
+        self.width = 5
+    def more(self):
+        return self.width + 1
+def stateful(cls):
+    cls.__bases__ = (State,) + tuple(b for b in cls.__bases__ if b is not State and b is not object)
+    return cls
+class Base:
+    def __init__(self):
+        self.base = True
+@stateful
+class Held(Base):
+    def __init__(self):
+        super().__init__()
+held = Held()
+width = held.more() if held.base else 1
+"""
+    assert width(tmp_path, source) == 6
