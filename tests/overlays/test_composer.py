@@ -92,6 +92,7 @@ def test_shards_are_units_of_the_models_children(tmp_path: Path) -> None:
     record = read(tmp_path, "{'fsdp': {'sharding_strategy': 'FULL_SHARD', 'mixed_precision': 'PURE'}}")
     kinds = {(row["collective"], row["phase"]) for row in record["device_device"] if row["issued_by"] == "FullyShardedDataParallel"}
     assert {("all_gather", "forward"), ("all_gather", "backward"), ("reduce_scatter", "backward")} <= kinds
+    assert record["compute"]["grad_clip"]["value"] == 1.0
 
 
 WRAPPED = """
