@@ -9,13 +9,12 @@ from __future__ import annotations
 from contextlib import nullcontext
 from typing import Any
 
-from cgx.indexer.interpreter.nn_module import modules_of
 from cgx.indexer.interpreter.recorder import shown_at
 from cgx.indexer.interpreter.trace import BranchNode, LoopNode
 from cgx.indexer.interpreter.values import Alternatives, Device, Instance, ModuleInstance, TensorValue, Value
 from cgx.indexer.overlays.arguments import device_type
 from cgx.indexer.overlays.sourceless import HOOK, WEIGHTS
-from cgx.indexer.overlays.transfer import copy, module_tensors, move_module
+from cgx.indexer.overlays.transfer import all_modules, copy, module_tensors, move_module
 
 AUTHOR = "overlays.offloading"
 
@@ -101,7 +100,7 @@ def lie(interp: Any, module: ModuleInstance, device: str) -> None:
 
 def each_with_weights(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
     """What is done to each module that has parameters of its own."""
-    for module in list(modules_of(args[0])) if isinstance(args[0], ModuleInstance) else ():
+    for module in list(all_modules(args[0])) if isinstance(args[0], ModuleInstance) else ():
         if module.parameters:
             interp.call(args[1], [module], {}, site)
     return None
@@ -109,7 +108,7 @@ def each_with_weights(interp: Any, site: Any, args: list[Value], kwargs: dict[st
 
 def runs_on(module: ModuleInstance) -> Device | None:
     """The device that a hook of the module, or of one below it, brings weights to."""
-    for one in modules_of(module):
+    for one in all_modules(module):
         hook = one.attrs.get(HOOK)
         device = hook.attrs.get("execution_device") if isinstance(hook, Instance) else None
         if isinstance(device, Device):
