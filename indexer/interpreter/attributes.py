@@ -370,7 +370,8 @@ def _module(interp: Interp, owner: ModuleObject, name: str, site: Site) -> Value
     if getter is not None and not name.startswith("__"):
         return interp.call(getter, [name], {}, site)
     if name in ("__name__", "__file__", "__doc__", "__package__", "__path__", "__spec__"):
-        return {"__name__": owner.name, "__file__": owner.path, "__package__": owner.name}.get(name)
+        folder = ListValue([owner.path]) if owner.package else None  # one without an __init__.py
+        return {"__name__": owner.name, "__file__": owner.path, "__package__": owner.name, "__path__": folder}.get(name)
     if "*" in owner.scope.vars:
         return interp.unknown(site.text, "unresolved-name", site)
     return interp.raise_("AttributeError", f"module {owner.name!r} has no attribute {name!r}", site)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import posixpath
 import re
 import sys
 from functools import partial
@@ -61,6 +62,8 @@ def run_module(interp: Interp, module: ModuleObject, code: Code) -> None:
     scope = module.scope
     package = module.name if module.package else module.name.rpartition(".")[0]
     scope.vars.update(__name__=module.name, __file__=module.path, __package__=package, __doc__=ast.get_docstring(code.tree), __spec__=None)
+    if module.package:
+        scope.vars["__path__"] = ListValue([posixpath.dirname(module.path)])
     if code.partial:
         scope.vars["*"] = True
     lazy = is_lazy(code)

@@ -432,3 +432,27 @@ home = f.__module__
     found = run(code)
     assert found["asked"] == (False, False, False)
     assert found["home"] == "__main__"
+
+
+def test_modules_of_a_package(run: Run) -> None:
+    code = """
+import importlib, pkgutil
+import parts
+flat = [(name, package) for _, name, package in pkgutil.iter_modules(parts.__path__)]
+deep = [name for _, name, _ in pkgutil.walk_packages(parts.__path__, parts.__name__ + ".")]
+held = parts.TABLE
+"""
+    files = {
+        "parts/__init__.py": (
+            "import importlib, pkgutil\nTABLE = {}\ndef load():\n    for _, name, _ in pkgutil.walk_packages(__path__, __name__ + '.'):\n"
+            "        importlib.import_module(name)\nload()\n"
+        ),
+        "parts/one.py": "from parts import TABLE\nTABLE['one'] = 1\n",
+        "parts/sub/__init__.py": "",
+        "parts/sub/two.py": "from parts import TABLE\nTABLE['two'] = 2\n",
+        "parts/data/rows.txt": "1",
+    }
+    found = run(code, "", files)
+    assert found["flat"] == [("one", False), ("sub", True)]
+    assert found["deep"] == ["parts.one", "parts.sub", "parts.sub.two"]
+    assert found["held"] == {"one": 1, "two": 2}

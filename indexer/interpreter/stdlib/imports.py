@@ -346,8 +346,6 @@ ENTRIES: dict[str, Handler] = {
     "importlib.metadata.entry_points": unknown("environment"),
     "pkg_resources.get_distribution": _version,
     "pkg_resources.resource_filename": _resource,
-    "pkgutil.iter_modules": unknown("environment", "list"),
-    "pkgutil.walk_packages": unknown("environment", "list"),
     "inspect.signature": _signature,
     "inspect.getfullargspec": _getfullargspec,
     "inspect.isclass": _is_kind(ClassValue),
