@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator
 from types import ModuleType
 from typing import Any
 
+from cgx.indexer import polyfills
 from cgx.indexer.interpreter import (
     builtin_functions,
     core_library,
@@ -178,7 +179,7 @@ class Externals:
 
     def has_external(self: Any, qname: str) -> bool | None:
         """Whether a name of an outside module exists; None where no table tells."""
-        if qname in self._handlers or qname in self._constants or qname in self._values or registry.find(qname) is not None:
+        if qname in self._handlers or qname in self._constants or qname in self._values or registry.find(qname) is not None or polyfills.find(qname) is not None:
             return True
         head, _, name = qname.rpartition(".")
         if head in builtin_functions.TYPES:
@@ -229,7 +230,7 @@ class Externals:
         held = torch_basics.polyfill(self, qname)
         if held is MISSING and isinstance(holder := torch_basics.polyfill(self, head), ClassValue):
             held = holder.lookup(tail)
-        return held if isinstance(held, Instance) else External(qname)  # an object of a stand-in, a member of its enum
+        return held if isinstance(held, Instance | str) else External(qname)  # an object of a stand-in, a member of its enum, its version
 
     def constant(self: Any, qname: str) -> Value:
         return self._constants.get(qname, MISSING)

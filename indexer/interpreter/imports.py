@@ -123,6 +123,8 @@ def _outside(interp: Interp, dotted: str, site: Site | None) -> Value:
     if interp.guarded and top not in interp.needed:
         interp.note_absent(top, site)
         return interp.raise_("ModuleNotFoundError", f"No module named {dotted!r}", site)
+    if top in interp.needed:
+        interp.note_absent(top, site)  # the job has it, but its source is not given
     interp.imported.add(top)
     return External(dotted)
 

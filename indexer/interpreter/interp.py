@@ -133,6 +133,8 @@ class Interp(Recorder, Recovery, Externals, Conversion, Guards, ModuleCalls, Giv
         self._meta: list[int] = []
         self.wanted: Value = MISSING  # for the function that is called next, see Frame.wanted
         self.absent: set[str] = set()
+        self.stand_ins: dict[str, frozenset[str]] = {}  # names bound where an import failed -> its packages
+        self.lacking: set[str] = set()  # packages that an error of the job asked for
         self.required: frozenset[str] | None = None  # modules that installed distributions need
         self.imported: set[str] = set()  # packages outside the source that an unguarded import names
         self.trace.world_size = self.world.size

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+from cgx.indexer.interpreter import stand_ins
 from cgx.indexer.interpreter.signals import RETURN, Raised
 from cgx.indexer.interpreter.trace import ModuleCall
 from cgx.indexer.interpreter.values import Instance, Unknown, Value
@@ -64,6 +65,7 @@ class Recovery:
             self.asked.append(f"{text} ({what})")
         elif not self.said_absent(error):
             self.note_unknown(Unknown(f"{text} ({what})", "error", anchor, settle=_settled_by(error, node, frame)))
+        self.lacking |= stand_ins.asked_for(self.stand_ins, error, node, frame)
         frame.doubt = True
         for open_node in self.stack:
             if isinstance(open_node, ModuleCall):

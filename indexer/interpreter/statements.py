@@ -13,13 +13,14 @@ from functools import partial
 from types import NoneType
 from typing import TYPE_CHECKING, Any
 
-from cgx.indexer.interpreter import open_dicts, operators, twin_calls
+from cgx.indexer.interpreter import open_dicts, operators, stand_ins, twin_calls
 from cgx.indexer.interpreter.blocks import noted_period, periodic_side, rest_of, run_block
 from cgx.indexer.interpreter.classes import make_class
 from cgx.indexer.interpreter.expressions import eval_test
 from cgx.indexer.interpreter.guards import first_rounds
 from cgx.indexer.interpreter.joins import join, join_shapes, same
 from cgx.indexer.interpreter.loops import exec_for, exec_while
+from cgx.indexer.interpreter.recovery import ABSENT
 from cgx.indexer.interpreter.scopes import Frame, Site
 from cgx.indexer.interpreter.signals import BREAK, CONTINUE, RETURN, Raised
 from cgx.indexer.interpreter.trace import BranchNode, CallNode, LoopNode, ModuleCall, Node
@@ -377,6 +378,8 @@ def _handle(interp: Interp, node: ast.Try, error: Raised, frame: Frame) -> tuple
         return False, None
     if handler.name:
         interp.bind(handler.name, error.value, frame, handler)
+    if interp.said_absent(error) and (named := ABSENT.match(error.message or "")):
+        stand_ins.note(interp.stand_ins, named[1], handler.body)
     frame.handled.append(error)
     try:
         return True, block(interp, handler.body, frame)
@@ -419,6 +422,8 @@ def assert_(interp: Interp, node: ast.Assert, frame: Frame) -> Signal:
         error = Raised(External("AssertionError"), site.anchor, site.text)
         if frame.handled or interp.forward_depth:
             raise error
+        if not interp.catchable(error):
+            interp.lacking |= stand_ins.asked_for(interp.stand_ins, error, node, frame)
         interp.note_raise(error, "assert")  # the launched job is taken to run: what we read differs from what it sees
     if truth is None:
         interp.narrow(node.test, True, frame)

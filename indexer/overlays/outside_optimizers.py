@@ -1,7 +1,7 @@
 """Optimizers of libraries whose source is not given: classes that are named for it and take a model's parameters.
 
 That they step, and with which groups, is read from the job; what their step runs only where a row says it. Rows: apex at
-6424da3 (apex/optimizers), whose steps are multi-tensor kernels.
+6424da3 (apex/optimizers) and transformer_engine 2.20.0.dev0 (pytorch/optimizers), whose steps are multi-tensor kernels.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ FUSED: dict[str, str] = {
     "apex.optimizers.FusedLAMB": "params lr bias_correction betas eps weight_decay amsgrad adam_w_mode grad_averaging set_grad_none max_grad_norm use_nvlamb",
     "apex.optimizers.FusedSGD": "params lr momentum dampening weight_decay nesterov wd_after_momentum materialize_master_grads set_grad_none",
     "apex.optimizers.FusedNovoGrad": "params lr bias_correction betas eps weight_decay amsgrad reg_inside_moment grad_averaging norm_type init_zero set_grad_none",
+    "transformer_engine.pytorch.optimizers.FusedAdam": "params lr betas eps weight_decay amsgrad bias_correction adam_w_mode capturable master_weights",
     "apex.optimizers.FusedAdagrad": "params lr eps weight_decay set_grad_none adagrad_w_mode",
 }
 

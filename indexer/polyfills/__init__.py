@@ -32,11 +32,12 @@ REGISTRABLE = "dataclass_extensions.py.txt"
 CATALOGUE = "catalogue_registry.py.txt"
 COMPOSER = "composer_parts.py.txt"
 COMPOSER_TRAINER = "composer_trainer.py.txt"
+ENGINE = "transformer_engine_layers.py.txt"
 
 MODULES: dict[str, str] = {COMPOSITE: "torch.nn.modules.composite", PARAMETRIZE: "torch.nn.utils.parametrize", COLLECTIONS: "collections.abc",
                            PIPELINE: "deepspeed.pipe", DIFFUSERS: "diffusers.mixins", FAIRSCALE: "fairscale.nn.model_parallel", XFUSER: "xfuser.core.distributed",
                            FLASHY: "flashy", REGISTRABLE: "dataclass_extensions.registrable", OFFLOAD: "accelerate.hooks", CATALOGUE: "catalogue",
-                           COMPOSER: "composer", COMPOSER_TRAINER: "composer.trainer"}  # fmt: skip
+                           COMPOSER: "composer", COMPOSER_TRAINER: "composer.trainer", ENGINE: "transformer_engine.pytorch"}  # fmt: skip
 
 ROWS: tuple[tuple[str, str, str, str], ...] = (  # public name, module that defines it, file, symbol
     ("torch.nn.MultiheadAttention", "torch.nn.modules.activation", COMPOSITE, "MultiheadAttention"),
@@ -92,6 +93,12 @@ ROWS: tuple[tuple[str, str, str, str], ...] = (  # public name, module that defi
     ("yunchang.globals.PROCESS_GROUP", "", XFUSER, "PROCESS_GROUP"),
     ("yunchang.kernels.AttnType", "", XFUSER, "AttnType"),
     ("yunchang.comm.SeqAllToAll4D", "yunchang.comm.all_to_all", XFUSER, "SeqAllToAll4D"),
+    ("transformer_engine.__version__", "", ENGINE, "__version__"),
+    *((f"transformer_engine.pytorch.{name}", f"transformer_engine.pytorch.{home}", ENGINE, name) for name, home in (
+        ("Linear", "module.linear"), ("LayerNormLinear", "module.layernorm_linear"), ("LayerNorm", "module.layernorm"), ("RMSNorm", "module.rmsnorm"),
+        ("DotProductAttention", "attention"))),
+    *((f"transformer_engine.pytorch.optimizers.{name}", "", ENGINE, name) for name in ("multi_tensor_applier", "multi_tensor_l2norm", "multi_tensor_scale")),
+    ("transformer_engine.pytorch.attention.rope.apply_rotary_pos_emb", "transformer_engine.pytorch.attention", ENGINE, "apply_rotary_pos_emb"),
     ("dataclass_extensions.Registrable", "dataclass_extensions.registrable", REGISTRABLE, "Registrable"),
     *((f"catalogue.{name}", "", CATALOGUE, name) for name in ("REGISTRY", "Registry", "RegistryError", "check_exists", "create")),
     ("composer.Trainer", "composer.trainer.trainer", COMPOSER_TRAINER, "Trainer"),

@@ -60,3 +60,36 @@ z = x.relu()"""
     tree = open_tree(str(tmp_path))
     trace = run_job(tree, [], parse_launch("python main.py", tree), Options())
     assert not [one for one in trace.unknowns if one.reason == "error"]
+
+
+FALLBACK = """import torch
+try:
+    import enginepkg
+    HAVE = True
+except ImportError:
+    HAVE = False
+    from plain import Layer as Impl
+if HAVE:
+    from enginepkg import Layer
+else:
+    Layer = None
+{use}
+"""
+
+
+def needs(folder: Path, use: str) -> bool:
+    (folder / "plain.py").write_text("class Layer:\n    def __init__(self, fused):\n        assert not fused, 'not here'\n")
+    (folder / "main.py").write_text(FALLBACK.format(use=use))
+    tree = open_tree(str(folder))
+    return not [one for one in run_job(tree, [], parse_launch("python main.py", tree), Options()).unknowns if one.reason == "error"]
+
+
+def test_a_job_that_calls_what_is_none_without_a_package_has_it(tmp_path: Path) -> None:
+    assert needs(tmp_path, "layer = Layer(True)")
+
+
+def test_a_job_that_raises_because_of_what_stands_in_for_a_package_has_it(tmp_path: Path) -> None:
+    assert needs(tmp_path, "if not HAVE:\n    raise RuntimeError('too slow without')")
+    assert needs(tmp_path, "assert HAVE, 'too slow without'")
+    assert needs(tmp_path, "layer = Layer(True) if HAVE else Impl(True)")
+    assert not needs(tmp_path, "def check(n):\n    raise ValueError(n)\ncheck(3)")

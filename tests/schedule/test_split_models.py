@@ -108,3 +108,36 @@ def test_weights_that_a_model_on_the_device_takes_from_a_file(tmp_path: Path) ->
     found = served(tmp_path, LOADED)
     assert ("H2D", "net", "startup") in brief(found.rows["host_device"]["copies"], "direction", "what", "phase")
     assert "default dtype" in str(found.rows["compute"]["precision"])
+
+
+ENGINE = """import torch
+import torch.distributed as dist
+import transformer_engine as te
+dist.init_process_group("nccl")
+class Net(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        how = dict(tp_group=dist.new_group([0, 1]), sequence_parallel=SEQUENCE, params_dtype=torch.bfloat16)
+        self.up = te.pytorch.LayerNormLinear(8, 32, parallel_mode="column", normalization="RMSNorm", bias=False, **how)
+        self.down = te.pytorch.Linear(32, 8, parallel_mode="row", bias=False, **how)
+    def forward(self, x):
+        return self.down(self.up(x))
+net = Net()
+optimizer = torch.optim.SGD(net.parameters(), 0.1)
+for step in range(9):
+    net(torch.zeros(4, 2, 8, device="cuda", dtype=torch.bfloat16)).sum().backward()
+    optimizer.step()
+"""
+
+
+def test_layers_of_transformer_engine_reduce_or_gather(tmp_path: Path) -> None:
+    def sent(folder: Path, sequence: str) -> list[tuple[str, str, bool, str | None]]:
+        folder.mkdir()
+        found = served(folder, ENGINE.replace("SEQUENCE", sequence), "torchrun --nproc-per-node 2 main.py")
+        return [(row["phase"], row["collective"], row["async_op"], row["module"]) for row in found.rows["device_device"]]
+
+    assert sent(tmp_path / "whole", "False") == [("backward", "all_reduce", True, "up"), ("forward", "all_reduce", False, "down")]
+    assert sent(tmp_path / "split", "True") == [
+        ("forward", "all_gather", False, "up"), ("backward", "all_gather", True, "up"), ("backward", "reduce_scatter", True, "up"),
+        ("forward", "reduce_scatter", False, "down"), ("backward", "all_gather", False, "down"),
+    ]  # fmt: skip
