@@ -65,7 +65,7 @@ class Recovery:
             self.asked.append(f"{text} ({what})")
         elif not self.said_absent(error):
             self.note_unknown(Unknown(f"{text} ({what})", "error", anchor, settle=_settled_by(error, node, frame)))
-        self.lacking |= stand_ins.asked_for(self.stand_ins, error, node, frame)
+        stand_ins.check(self, error, node, frame)
         frame.doubt = True
         for open_node in self.stack:
             if isinstance(open_node, ModuleCall):

@@ -10,7 +10,6 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from cgx.errors import UserError
-from cgx.indexer.interpreter import stand_ins
 from cgx.indexer.interpreter.imports import KERNELS, import_module, run_module
 from cgx.indexer.interpreter.inputs import make_inputs
 from cgx.indexer.interpreter.interp import Interp, Options, World
@@ -75,7 +74,7 @@ def _run_job(tree: Any, env: Sequence[Any], plan: Any, options: Options, needed:
         _run_script(interp, plan)
     run_started(interp)
     trace = finish(interp)
-    missed = (fails_without(interp) | stand_ins.lacking(interp)) - needed
+    missed = (fails_without(interp) | interp.lacking) - needed
     return _run_job(tree, env, plan, options, needed | missed) if missed else trace
 
 

@@ -11,7 +11,7 @@ import ast
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from cgx.indexer.interpreter.signals import Raised
+from cgx.indexer.interpreter.signals import Raised, StopRun
 
 if TYPE_CHECKING:
     from cgx.indexer.interpreter.scopes import Frame
@@ -70,6 +70,9 @@ def behind(name: str, tree: ast.Module) -> set[str]:
     return found
 
 
-def lacking(interp: Any) -> frozenset[str]:
-    """Those that the run asked for and took as not there."""
-    return frozenset(interp.lacking & interp.absent)
+def check(interp: Any, error: Raised, node: ast.stmt, frame: Frame) -> None:
+    """End the run where an error asks for packages that it took as not there; it is begun anew with them."""
+    missed = asked_for(interp.stand_ins, error, node, frame) & interp.absent - interp.needed
+    if missed:
+        interp.lacking |= missed
+        raise StopRun

@@ -423,7 +423,7 @@ def assert_(interp: Interp, node: ast.Assert, frame: Frame) -> Signal:
         if frame.handled or interp.forward_depth:
             raise error
         if not interp.catchable(error):
-            interp.lacking |= stand_ins.asked_for(interp.stand_ins, error, node, frame)
+            stand_ins.check(interp, error, node, frame)
         interp.note_raise(error, "assert")  # the launched job is taken to run: what we read differs from what it sees
     if truth is None:
         interp.narrow(node.test, True, frame)
