@@ -254,6 +254,8 @@ def optimizer_step(interp: Any, optimizer: Value, site: Any) -> None:
 
 def is_loss(interp: Any, site: Any, value: Value) -> None:
     """What a framework's ``backward`` takes is a scalar on the device, whatever model it came from: its name stands for one from here on."""
+    if isinstance(value, TensorValue) and value.device is None:
+        interp.trail.set(value, "device", "cuda")
     node = site.node
     given = node.args[0] if isinstance(node, ast.Call) and node.args else None
     if isinstance(value, Unknown) and isinstance(given, ast.Name) and hasattr(site, "frame"):

@@ -29,7 +29,7 @@ from cgx.indexer.overlays.accelerate import collective, load, log
 from cgx.indexer.overlays.accelerate_state import by_rank, goes_first
 from cgx.indexer.overlays.arguments import argument_text, bind, flag, plain
 from cgx.indexer.overlays.data_loader import LOADER
-from cgx.indexer.overlays.lifecycle import ddp, moved_batch
+from cgx.indexer.overlays.lifecycle import ddp, is_loss, moved_batch
 from cgx.indexer.overlays.processes import set_world
 from cgx.indexer.overlays.transfer import module_tensors, move_module
 from cgx.indexer.overlays.wrappers import inner
@@ -182,6 +182,7 @@ def to_device(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value
 def backward(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
     loss = args[1] if len(args) > 1 else kwargs.get("tensor")
     interp.event("compute", site, author=AUTHOR, key="backward", value="fabric.backward(loss)", loss=loss)
+    is_loss(interp, site, loss)
     return None
 
 

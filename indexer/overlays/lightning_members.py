@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from cgx.indexer.interpreter.stdlib.support import nothing
-from cgx.indexer.interpreter.values import Device, Instance, Value
+from cgx.indexer.interpreter.values import Device, External, Instance, Value
 from cgx.indexer.overlays.transfer import FOLLOWS
 
 MODULE, DATA, CALLBACK = "lightning.pytorch.LightningModule", "lightning.pytorch.LightningDataModule", "lightning.pytorch.callbacks.Callback"
@@ -47,7 +47,13 @@ def module_made(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Val
     return None
 
 
+def vision_model(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    """``get_torchvision_model(name, ...)`` is torchvision's ``get_model``."""
+    return interp.call(External("torchvision.models.get_model"), args, kwargs, site)
+
+
 ENTRIES: dict[str, Any] = {f"{MODULE}.__init__": module_made, f"{DATA}.__init__": nothing, f"{CALLBACK}.__init__": nothing}
+ENTRIES |= {f"{package}.utilities.model_helpers.get_torchvision_model": vision_model for package in ("lightning.pytorch", "pytorch_lightning")}
 BASES: dict[str, tuple[str, ...]] = {
     f"{package}.{canonical.rpartition('.')[2]}": (canonical,)
     for package in PACKAGES_OF

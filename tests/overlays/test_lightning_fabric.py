@@ -145,3 +145,17 @@ def test_precision_of_a_sharded_model(tmp_path: Path) -> None:
         ("bfloat16", "parameters and inputs"),
         ("bfloat16", "mixed precision policy"),
     }
+
+
+def test_what_goes_backward_is_a_number_on_the_device(tmp_path: Path) -> None:
+    (tmp_path / "main.py").write_text(
+        "import lightning as L\nimport torch\nimport torch.nn.functional as F\nfrom elsewhere import rows\n"
+        "from lightning.pytorch.utilities.model_helpers import get_torchvision_model\nfabric = L.Fabric(accelerator='cuda', devices=1)\n"
+        "model = get_torchvision_model('resnet18')\noptimizer = torch.optim.SGD(model.parameters(), 0.1)\n"
+        "model, optimizer = fabric.setup(model, optimizer)\nfor x, y in rows:\n    loss = F.cross_entropy(model(x), y)\n    fabric.backward(loss)\n"
+        "    optimizer.step()\n    print(loss.item())\n"
+    )
+    found = read_job(open_tree(tmp_path), [], JobRequest(launch="python main.py"), [])
+    assert found.schedule is not None
+    assert [row["code_anchor"] for row in found.schedule["host_device"]["syncs"] if row["kind"] == "item"] == ["main.py:<module>:14"]
+    assert found.schedule["compute"]["forward"]["code_anchor"] == "main.py:<module>:11"
