@@ -500,3 +500,12 @@ def test_units_are_read_alike_where_the_turns_of_some_differ_in_size():
     rows = folded(net, call(net, loop(9, *[[call(layer, *turn)] for layer, turn in zip(layers, turns)])))
     found = [(row["multiplicity"], [one["dims"] for one in row["shapes"]["out"]]) for row in rows.modules if row["type"] == "torch.arange"]
     assert found == [(4, [[None]])]
+
+
+def test_an_argument_that_some_units_get_none_for_is_no_input_of_the_fold():
+    layers = blocks(2)
+    net = module("Net", layers=listed("ModuleList", layers))
+    first, second = (run(layer) for layer in layers)
+    first.inputs, second.inputs = [("x", tensor(2, 4)), ("mask", tensor(4, 4))], [("x", tensor(2, 4))]
+    block = by_path(folded(net, call(net, loop(9, [first], [second]))))["layers.[0-1]"]
+    assert [(one["name"], one["dims"]) for one in block["shapes"]["in"]] == [("x", [2, 4])]

@@ -54,8 +54,7 @@ def named_tensors(values: Sequence[Any]) -> list[tuple[str, TensorValue]]:
 
 def boundary_rows(several: Sequence[Sequence[Any]], anchor: Anchor | None, symbols: Symbols) -> list[dict[str, Any]]:
     """One row a tensor. ``several`` are the same boundary of all units of a fold: sizes that differ become None."""
-    lists = [named_tensors(values) for values in several]
-    lists = [tensors for tensors in lists if len(tensors) == len(lists[0])]
+    lists = alike([named_tensors(values) for values in several])
     rows = []
     for column in zip(*lists):
         name, first = column[0]
@@ -65,6 +64,17 @@ def boundary_rows(several: Sequence[Sequence[Any]], anchor: Anchor | None, symbo
             row["dtype"] = first.dtype
         rows.append(row)
     return rows
+
+
+def alike(lists: list[list[tuple[str, TensorValue]]]) -> list[list[tuple[str, TensorValue]]]:
+    """The lists of all units with the same tensors in each: arguments that some get None for are left out."""
+    names = [[name for name, _ in tensors] for tensors in lists]
+    if all(one == names[0] for one in names):
+        return lists
+    if all(all(one) and len(set(one)) == len(one) for one in names):
+        shared = [name for name in names[0] if all(name in one for one in names)]
+        return [[(name, dict(tensors)[name]) for name in shared] for tensors in lists]
+    return [tensors for tensors in lists if len(tensors) == len(lists[0])]
 
 
 def blend(shapes: Sequence[tuple[Any, ...] | None], anchor: Anchor | None, symbols: Symbols) -> list[Size] | None:
