@@ -263,8 +263,10 @@ class ModuleCalls:
         share_device([one for one in owner.parameters.values() if isinstance(one, TensorValue)], result)
         self._autocast(row, [*plain, *options.values()], result)
         steps = row.steps(attrs, tables, plain, options, method)
+        inherited = method == "forward" and self.inherits_forward(owner)
         for step in steps or ():
-            self.emit(OpNode(site.anchor, site.text, qname=step.name, inputs=list(step.inputs), outputs=list(step.outputs), layer=True))
+            inputs, outputs = list(step.inputs), list(step.outputs)
+            self.emit(OpNode(site.anchor, site.text, qname=step.name, inputs=inputs, outputs=outputs, layer=method == "forward", inherited=inherited))
         names = () if steps is not None else row.ops(attrs, tables, plain, options, method)
         for place, name in enumerate(names):
             inputs = [tensor for arg in [*plain, *options.values()] for tensor in tensors_of(arg)]
@@ -279,7 +281,7 @@ class ModuleCalls:
                     inputs=[*inputs, *weights] if last else [],
                     outputs=tensors_of(result) if last else [],
                     layer=method == "forward",
-                    inherited=method == "forward" and self.inherits_forward(owner),
+                    inherited=inherited,
                 )
             )
         return self.wrap(result) if isinstance(result, list | dict) else result

@@ -124,3 +124,13 @@ def test_a_layer_takes_its_own_weights_not_those_a_subclass_adds(tmp_path: Path)
     trace = build(tmp_path, {"m.py": text}, "m:M()", ["x=float32[2,4]"])
     op = next(node for node in trace.root.walk() if isinstance(node, OpNode) and node.qname.endswith("linear"))
     assert [tensor.shape for tensor in op.inputs] == [(2, 4), (3, 4)]
+
+
+def test_a_convolution_that_pads_by_itself_convolves_what_it_padded(tmp_path: Path) -> None:
+    before = "conv = nn.Conv2d(3, 8, 3, padding=1, padding_mode='reflect')\n"
+    trace = model(tmp_path, "return conv(x)", "x=float32[2,3,8,8]", before=before)
+    nodes = [node for node in trace.root.walk() if isinstance(node, OpNode)]
+    assert [(node.qname.rpartition(".")[2], [one.shape for one in node.inputs][:2], [one.shape for one in node.outputs]) for node in nodes] == [
+        ("pad", [(2, 3, 8, 8)], [(2, 3, 10, 10)]),
+        ("conv2d", [(2, 3, 10, 10), (8, 3, 3, 3)], [(2, 8, 8, 8)]),
+    ]

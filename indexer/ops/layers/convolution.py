@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from cgx.indexer.interpreter.values import Unknown, Value
+from cgx.indexer.interpreter.values import TensorValue, Unknown, Value
 from cgx.indexer.ops.layers.rows import (
     Bound,
     Forward,
@@ -18,6 +18,7 @@ from cgx.indexer.ops.layers.rows import (
     sizes_of,
 )
 from cgx.indexer.ops.registry import find
+from cgx.indexer.ops.rows import Step
 
 PLAIN = (
     "in_channels, out_channels, kernel_size, stride=1, padding=0, dilation=1, groups=1, bias=True, padding_mode='zeros', device=None, "
@@ -62,20 +63,45 @@ def _stored(count: int, transposed: bool) -> Any:
 
 
 def _forward(count: int) -> Any:
-    """With a padding mode of its own the layer pads first, then convolves without padding."""
-
     def rule(call: LayerCall) -> Value:
-        entry, pad = find(f"torch.nn.functional.conv{count}d"), find("torch.nn.functional.pad")
-        base, padding = call.value("input"), call.value("padding")
-        weight, bias = call.value("weight"), call.value("bias")
-        mode = call.value("padding_mode", "zeros")
-        assert entry is not None and pad is not None
-        if mode != "zeros" and not isinstance(mode, Unknown):
-            widths = _around(padding, call.value("kernel_size"), call.value("dilation"), count)
-            base, padding = pad.call([base, widths], {}), 0
-        return entry.call([base, weight, bias, call.value("stride"), padding, call.value("dilation"), call.value("groups")], {})
+        return _convolved(call, count)
 
     return rule
+
+
+def _convolved(call: LayerCall, count: int) -> Value:
+    """With a padding mode of its own the layer pads first, then convolves without padding."""
+    padded = _padded(call, count)
+    base, padding = (call.value("input"), call.value("padding")) if padded is None else (padded, 0)
+    entry = find(f"torch.nn.functional.conv{count}d")
+    assert entry is not None
+    names = ("weight", "bias", "stride")
+    return entry.call([base, *map(call.value, names), padding, call.value("dilation"), call.value("groups")], {})
+
+
+def _padded(call: LayerCall, count: int) -> Value:
+    """The input as a padding mode of the layer's own leaves it; None where the convolution pads."""
+    mode = call.value("padding_mode", "zeros")
+    if mode == "zeros" or isinstance(mode, Unknown):
+        return None
+    pad = find("torch.nn.functional.pad")
+    assert pad is not None
+    return pad.call([call.value("input"), _around(call.value("padding"), call.value("kernel_size"), call.value("dilation"), count)], {})
+
+
+def _steps(count: int) -> Any:
+    def steps(call: LayerCall) -> list[Step] | None:
+        base, padded = call.value("input"), _padded(call, count)
+        if padded is None or not isinstance(base, TensorValue):
+            return None
+        weights = [value for value in (call.value("weight"), call.value("bias")) if isinstance(value, TensorValue)]
+        result = _convolved(call, count)
+        return [
+            Step("torch.nn.functional.pad", (base,), (padded,)),
+            Step(f"torch.nn.functional.conv{count}d", (padded, *weights), (result,)),
+        ]
+
+    return steps
 
 
 def _around(padding: Value, kernel: Value, dilation: Value, count: int) -> Value:
@@ -99,8 +125,8 @@ def _ops(count: int) -> Any:
 def _convolutions(count: int) -> list[LayerRow]:
     tuples = dict.fromkeys(("kernel_size", "stride", "padding", "dilation", "output_padding"), count)
     x, four, five = (",".join([size] * count) for size in ("9", "4", "7"))
-    forward, ops = _forward(count), _ops(count)
-    named = Forward("input, weight, bias", f"torch.nn.functional.conv{count}d", ARGUMENTS, forward, ops)
+    forward, ops, steps = _forward(count), _ops(count), _steps(count)
+    named = Forward("input, weight, bias", f"torch.nn.functional.conv{count}d", ARGUMENTS, forward, ops, steps)
     lazy = "torch.nn.modules.conv._LazyConvXdMixin torch.nn.modules.lazy.LazyModuleMixin"
     rows = []
     for prefix in ("", "Lazy"):
@@ -108,7 +134,7 @@ def _convolutions(count: int) -> list[LayerRow]:
         signature, channels = (PLAIN.replace("in_channels, ", ""), "") if prefix else (PLAIN, "3, ")
         rows.append(
             layer(f"{prefix}Conv{count}d", "conv", signature, f"({channels}8, 3) : f32[2,3,{x}] -> f32[2,8,{five}]" if not prefix else "",
-                  op=f"F.conv{count}d", arguments=ARGUMENTS, rule=forward, ops=ops, bases=bases, shapes=_shapes(count, False), tuples=tuples,
+                  op=f"F.conv{count}d", arguments=ARGUMENTS, rule=forward, ops=ops, steps=steps, bases=bases, shapes=_shapes(count, False), tuples=tuples,
                   stored=_stored(count, False), methods={"_conv_forward": named})
         )  # fmt: skip
         bases = f"{lazy} torch.nn.ConvTranspose{count}d _ConvTransposeNd _ConvNd" if prefix else "_ConvTransposeNd _ConvNd"
