@@ -509,3 +509,10 @@ def test_an_argument_that_some_units_get_none_for_is_no_input_of_the_fold():
     first.inputs, second.inputs = [("x", tensor(2, 4)), ("mask", tensor(4, 4))], [("x", tensor(2, 4))]
     block = by_path(folded(net, call(net, loop(9, [first], [second]))))["layers.[0-1]"]
     assert [(one["name"], one["dims"]) for one in block["shapes"]["in"]] == [("x", [2, 4])]
+
+
+def test_what_a_call_that_only_hands_on_its_input_does_not_reach_never_runs():
+    skipped, silent = (module("Block", fc=linear(4, 4)) for _ in range(2))
+    net = module("Net", a=skipped, b=silent)
+    found = by_path(folded(net, call(net, call(skipped, x=tensor(2, 4)), call(silent))))
+    assert found["a.fc"]["runs"] is False and "runs" not in found["b.fc"]
