@@ -71,6 +71,7 @@ def initialise(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Valu
         "batch_sampler",
     ):
         interp.trail.set_item(args[0].attrs, name, loader.attrs.get(name))
+    interp.trail.set_item(args[0].attrs, "_iterator", None)
     return None
 
 

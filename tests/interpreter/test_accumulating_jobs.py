@@ -77,3 +77,15 @@ def test_optimizers_of_libraries_that_are_not_there(tmp_path: Path) -> None:
         ("elsewhere.optim.Lion", None, 0.2),
     ]
     assert [row["value"] for row in found["optimizer_step"]] == ["apex.optimizers.FusedAdam", "elsewhere.optim.Lion"]
+
+
+def test_a_loader_that_keeps_its_iterator(tmp_path: Path) -> None:
+    source = NET + (
+        "class Again(torch.utils.data.DataLoader):\n    def __iter__(self):\n        if self._iterator is None or self.done:\n            self.done = False\n"
+        "            return super().__iter__()\n        return self._iterator\n"
+        "loader = Again(torch.utils.data.TensorDataset(torch.zeros(64, 4)), batch_size=8, pin_memory=True)\n"
+        "model = Net().cuda()\noptimizer = torch.optim.SGD(model.parameters(), 0.1)\nfor (x,), i in zip(loader, range(9)):\n"
+        "    model(x.cuda(non_blocking=True)).sum().backward()\n    optimizer.step()\n"
+    )
+    found = record(job(tmp_path, {"main.py": source}))
+    assert [row["source"] for row in found["host_device"]["copies"] if row["phase"] == "data"] == ["pinned"]
