@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from cgx.indexer.interpreter.scopes import Site
 from cgx.indexer.interpreter.values import (
     DictValue,
+    FunctionValue,
     Instance,
     ListValue,
     ModuleInstance,
@@ -28,6 +29,9 @@ def shallow_copy(interp: Interp, value: Value, site: Site) -> Value:
         return SetValue(list(value.items), value.open, value.frozen)
     if isinstance(value, DictValue):
         return DictValue(dict(value.items), value.open, value.kind, value.default, dict(value.origins), value.other)
+    hook = value.cls.lookup("__copy__") if isinstance(value, Instance) else None
+    if isinstance(hook, FunctionValue):
+        return interp.call(hook, [value], {}, site)
     if isinstance(value, ModuleInstance):
         return _module(interp, value, site, lambda item: item)
     if isinstance(value, Instance):

@@ -227,3 +227,13 @@ def test_what_a_file_holds_is_what_is_made_where_it_is_not_there(tmp_path: Path)
     found = record(job(tmp_path, {"main.py": source}))
     assert [row["frequency"]["per"] for row in found["host_device"]["copies"] if row["direction"] == "H2D" and row["phase"] == "data"] == ["step"]
     assert [row["every"]["count"] for row in found["phases"] if row["name"] == "checkpoint" and row["kind"] == "periodic"] == [5]
+
+
+def test_a_copy_as_its_class_makes_it(tmp_path: Path) -> None:
+    source = NET + (
+        "import copy\nclass Store:\n    def __init__(self):\n        self.held = {'x': torch.zeros(8, 4)}\n    def __copy__(self):\n        out = self.__class__.__new__(self.__class__)\n"
+        "        out.held = copy.copy(self.held)\n        return out\n"
+        "store = Store()\nother = copy.copy(store)\nother.held['x'] = other.held['x'].cuda()\nmodel = Net().cuda()\noptimizer = torch.optim.SGD(model.parameters(), 0.1)\n"
+        "for step in range(9):\n    print(store.held['x'].sum().item())\n    model(other.held['x']).sum().backward()\n    optimizer.step()\n"
+    )
+    assert [row["kind"] for row in record(job(tmp_path, {"main.py": source}))["host_device"]["syncs"] if row["kind"] == "item"] == []
