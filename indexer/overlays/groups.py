@@ -160,12 +160,12 @@ def global_ranks(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Va
 
 def whole(interp: Any, *_: Any) -> Value:
     """The group of all ranks, as an object."""
-    return Opaque(GROUP, {"size": interp.world.size, "cgx.default": True})
+    return Opaque(GROUP, {"cgx.size": interp.world.size, "cgx.default": True})
 
 
 def replicas(interp: Any) -> Value:
     """The same, as a data-parallel wrapper holds it."""
-    return Opaque(GROUP, {"size": interp.world.size, "cgx.default": True, "cgx.parallelism": "data"})
+    return Opaque(GROUP, {"cgx.size": interp.world.size, "cgx.default": True, "cgx.parallelism": "data"})
 
 
 def store(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:

@@ -24,6 +24,7 @@ PARAMETRIZE = "torch_nn_parametrize.py.txt"
 COLLECTIONS = "collections_abc.py.txt"
 DIFFUSERS = "diffusers_mixins.py.txt"
 OFFLOAD = "accelerate_hooks.py.txt"
+COLOSSAL = "colossalai_booster.py.txt"
 PIPELINE = "deepspeed_pipe.py.txt"
 FAIRSCALE = "fairscale_layers.py.txt"
 XFUSER = "xfuser_parallel.py.txt"
@@ -37,7 +38,7 @@ ENGINE = "transformer_engine_layers.py.txt"
 MODULES: dict[str, str] = {COMPOSITE: "torch.nn.modules.composite", PARAMETRIZE: "torch.nn.utils.parametrize", COLLECTIONS: "collections.abc",
                            PIPELINE: "deepspeed.pipe", DIFFUSERS: "diffusers.mixins", FAIRSCALE: "fairscale.nn.model_parallel", XFUSER: "xfuser.core.distributed",
                            FLASHY: "flashy", REGISTRABLE: "dataclass_extensions.registrable", OFFLOAD: "accelerate.hooks", CATALOGUE: "catalogue",
-                           COMPOSER: "composer", COMPOSER_TRAINER: "composer.trainer", ENGINE: "transformer_engine.pytorch"}  # fmt: skip
+                           COMPOSER: "composer", COMPOSER_TRAINER: "composer.trainer", ENGINE: "transformer_engine.pytorch", COLOSSAL: "colossalai"}  # fmt: skip
 
 ROWS: tuple[tuple[str, str, str, str], ...] = (  # public name, module that defines it, file, symbol
     ("torch.nn.MultiheadAttention", "torch.nn.modules.activation", COMPOSITE, "MultiheadAttention"),
@@ -72,6 +73,13 @@ ROWS: tuple[tuple[str, str, str, str], ...] = (  # public name, module that defi
     ("diffusers.pipelines.DiffusionPipeline", "", DIFFUSERS, "DiffusionPipeline"),
     ("diffusers.image_processor.VaeImageProcessor", "", DIFFUSERS, "VaeImageProcessor"),
     ("diffusers.video_processor.VideoProcessor", "", DIFFUSERS, "VideoProcessor"),
+    ("colossalai.booster.Booster", "colossalai.booster.booster", COLOSSAL, "Booster"),
+    ("colossalai.booster.plugin.LowLevelZeroPlugin", "colossalai.booster.plugin.low_level_zero_plugin", COLOSSAL, "LowLevelZeroPlugin"),
+    ("colossalai.booster.plugin.HybridParallelPlugin", "colossalai.booster.plugin.hybrid_parallel_plugin", COLOSSAL, "HybridParallelPlugin"),
+    ("colossalai.cluster.DistCoordinator", "colossalai.cluster.dist_coordinator", COLOSSAL, "DistCoordinator"),
+    ("colossalai.zero.low_level.LowLevelZeroOptimizer", "colossalai.zero", COLOSSAL, "LowLevelZeroOptimizer"),
+    ("colossalai.nn.optimizer.HybridAdam", "colossalai.nn.optimizer.hybrid_adam", COLOSSAL, "HybridAdam"),
+    ("colossalai.utils.get_current_device", "", COLOSSAL, "get_current_device"),
     *((f"accelerate.{name}", "accelerate.big_modeling", OFFLOAD, name) for name in ("cpu_offload", "cpu_offload_with_hook")),
     *((f"accelerate.hooks.{name}", "", OFFLOAD, name) for name in (
         "add_hook_to_module", "remove_hook_from_module", "ModelHook", "AlignDevicesHook", "CpuOffload", "UserCpuOffloadHook")),
