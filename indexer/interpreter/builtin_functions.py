@@ -657,8 +657,9 @@ def _print(interp: Interp, site: Site, args: Args, kwargs: Kwargs) -> Value:
 
 
 def _super(interp: Interp, site: Site, args: Args, kwargs: Kwargs) -> Value:
-    if len(args) == 2 and isinstance(args[0], ClassValue):
-        return Super(args[0], args[1])
+    above = interp.as_class(args[0]) if len(args) == 2 and isinstance(args[0], External) else args[0] if len(args) == 2 else None
+    if isinstance(above, ClassValue):
+        return Super(above, args[1])
     return interp.unknown(site.text, "unsupported", site)
 
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from cgx.indexer.interpreter import open_dicts
+from cgx.indexer.interpreter import open_dicts, operators
 from cgx.indexer.interpreter.joins import same
 from cgx.indexer.interpreter.text_format import formatted
 from cgx.indexer.interpreter.values import (
     MISSING,
+    ByRank,
     DictValue,
     GeneratorValue,
     Instance,
@@ -168,6 +169,8 @@ def _index(interp: Interp, site: Site, args: list[Value], kwargs: dict[str, Valu
     items = _known_items(args[0])
     if items is None:
         return interp.unknown(site.text, "data", site, "int")
+    if isinstance(args[1], ByRank):  # its place differs between the ranks that come here
+        return operators.lift(interp, (args[1],), lambda one: _index(interp, site, [args[0], one, *args[2:]], kwargs))
     for index, item in enumerate(items):
         verdict = interp.equal(item, args[1])
         if verdict is True:

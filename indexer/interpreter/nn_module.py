@@ -121,7 +121,8 @@ def named_parameters(interp: Interp, module: ModuleInstance, once: bool = True) 
 
 
 def is_open(module: ModuleInstance) -> bool:
-    return any(inner.open for inner in modules_of(module))
+    """There may be more below it than is held: a part of it, or the length of a list of parts, is not known."""
+    return any(inner.open or "*" in inner.children or isinstance(inner.attrs.get("__cgx_length__"), Unknown) for inner in modules_of(module))
 
 
 # ------------------------------------------------------------------ methods of nn.Module

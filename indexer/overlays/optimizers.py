@@ -9,6 +9,7 @@ from typing import Any
 from cgx.indexer.interpreter.stdlib.support import nothing
 from cgx.indexer.interpreter.trace import SEARCH, BranchNode, Event, LoopNode, Node
 from cgx.indexer.interpreter.values import (
+    Alternatives,
     ClassValue,
     DictValue,
     External,
@@ -124,6 +125,9 @@ def group_tensors(interp: Any, params: Value, site: Any) -> list[TensorValue]:
         return [params]
     listed = interp.iterate(params, site) if params is not None else []
     items = listed if isinstance(listed, list) else [listed.element] if isinstance(listed, Sequence) else []
+    if not isinstance(listed, list) and isinstance(params, ListValue) and params.items:
+        items = params.items  # those that are known, of a model whose depth is not
+    items = [option for item in items for option in ([one for _, one in item.options] if isinstance(item, Alternatives) else [item])]
     return [item[1] if isinstance(item, tuple) and len(item) == 2 else item for item in items
             if isinstance(item, TensorValue) or (isinstance(item, tuple) and len(item) == 2 and isinstance(item[1], TensorValue))]  # fmt: skip
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from interpreted import NET, job, record
+from interpreted import NET, job, reasons, record
 
 from cgx.indexer.overlays.groups import purpose
 
@@ -214,3 +214,18 @@ def test_dims_of_a_mesh_may_be_members_of_a_string_enum(tmp_path: Path) -> None:
     assert not trace.unknowns
     [row] = record(trace)["device_device"]
     assert row["parallelism"] == "tensor"
+
+
+def test_a_ranks_place_in_the_group_that_holds_it(tmp_path: Path) -> None:
+    """``ranks.index(rank)`` is asked where the rank is one of them: of no rank that is in another group."""
+    text = """
+import torch, torch.distributed as dist
+dist.init_process_group("nccl")
+rank = dist.get_rank()
+for ranks in [[0, 1], [2, 3], [4, 5], [6, 7]]:
+    group = dist.new_group(ranks)
+    if rank in ranks:
+        place, mine = ranks.index(rank), group
+dist.all_reduce(torch.zeros(4, device="cuda"), group=mine)
+"""
+    assert "error" not in reasons(job(tmp_path, {"main.py": text}, "torchrun --nproc_per_node 8 main.py")).values()

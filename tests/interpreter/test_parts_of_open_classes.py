@@ -6,7 +6,7 @@ from pathlib import Path
 
 from interpreted import called, job, reasons
 
-from cgx.indexer.interpreter.trace import BranchNode, Event, OpNode
+from cgx.indexer.interpreter.trace import BranchNode, Event, LoopNode, OpNode
 
 BLOCKS = """
 import json, torch
@@ -68,3 +68,41 @@ def test_a_signature_is_that_of_what_is_wrapped(tmp_path: Path) -> None:
 def test_a_package_that_an_assertion_asks_for_is_there(tmp_path: Path) -> None:
     text = "import torch\ntry:\n    import longcontext\nexcept ImportError:\n    longcontext = None\nassert longcontext is not None, 'needs it'\ny = torch.zeros(2).relu()\n"
     assert "error" not in reasons(job(tmp_path, {"main.py": text})).values()
+
+
+def test_parameters_of_a_model_whose_depth_is_not_known_have_no_number(tmp_path: Path) -> None:
+    text = """
+import json, torch
+from torch import nn
+config = json.load(open("config.json"))
+class Net(nn.Module):
+    def __init__(self, widths):
+        super().__init__()
+        self.first = nn.Linear(4, 4)
+        self.blocks = nn.ModuleList([])
+        for width in widths:
+            self.blocks.append(nn.Linear(4, 4))
+for parameter in Net(config["widths"]).parameters():
+    parameter.to("cuda")
+"""
+    loops = [node for node in job(tmp_path, {"main.py": text}).root.walk() if isinstance(node, LoopNode) and node.target == "parameter"]
+    assert [isinstance(loop.count, int) for loop in loops] == [False]
+
+
+def test_super_past_torchs_own_class(tmp_path: Path) -> None:
+    """``super(nn.Module, self)`` of a class with a second base: that one's constructor."""
+    text = """
+import torch
+from torch import nn
+class Base:
+    def __init__(self, module):
+        self.module = module
+class Wrapper(nn.Module, Base):
+    def __init__(self, module):
+        super().__init__()
+        super(nn.Module, self).__init__(module=module)
+    def forward(self, x):
+        return self.module(x)
+y = Wrapper(nn.Linear(4, 4))(torch.zeros(2, 4))
+"""
+    assert called(job(tmp_path, {"main.py": text})) == ["Wrapper", "Linear"]

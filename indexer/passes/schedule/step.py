@@ -95,10 +95,15 @@ def step_of(trace: Trace, found: list[Spot] | None = None) -> Step:
     backwards = [spot for spot in events(found, "compute", "backward") if not spot.in_worker]
     optimizers = [spot for spot in events(found, "compute", "optimizer_step") if not spot.in_worker]
     models = [spot for spot in found if isinstance(spot.node, ModuleCall) and not spot.in_worker and is_model(spot.node.module)]
-    if backwards and (optimizers or any(spot.outer_loops() for spot in backwards)):
+    if backwards and (optimizers or any(spot.outer_loops() for spot in backwards if not of_inputs(spot))):
         return training_step(found, models, backwards, optimizers)
     runs = sorted([*models, *(spot for spot in events(found, "compute", "cuda_graphs") if replays(spot.node))], key=lambda spot: spot.order)
     return inference_step(found, runs) if runs else unseen_step(found)
+
+
+def of_inputs(spot: Spot) -> bool:
+    """Gradients that are handed back: where no optimizer steps, they guide samples."""
+    return isinstance(spot.node, Event) and spot.node.data.get("value") == "torch.autograd.grad"
 
 
 def without_other_training(found: list[Spot], step: Step) -> list[Spot]:
