@@ -13,6 +13,7 @@ from cgx.indexer.interpreter.stdlib.support import first, nothing
 from cgx.indexer.interpreter.values import (
     MISSING,
     ByRank,
+    ClassValue,
     Device,
     DictValue,
     DType,
@@ -45,6 +46,12 @@ def _parameter(interp: Interp, site: Site, args: Args, kwargs: Kwargs) -> Value:
     if reason:
         interp.note_unknown(data)
     return TensorValue(None, None, "cpu", parameter=True, requires_grad=grad, anchor=site.anchor)
+
+
+def _parameter_new(interp: Interp, site: Site, args: Args, kwargs: Kwargs) -> Value:
+    """``nn.Parameter.__new__(cls, data, requires_grad)`` in a subclass: a parameter of that class."""
+    made = _parameter(interp, site, args[1:], kwargs)
+    return replace(made, cls=args[0]) if args and isinstance(args[0], ClassValue) and isinstance(made, TensorValue) else made
 
 
 def _uninitialized(interp: Interp, site: Site, args: Args, kwargs: Kwargs) -> Value:
@@ -289,6 +296,7 @@ ENTRIES: dict[str, Handler] = {
     "torch.Tensor.data_ptr": _address,
     f"{ADDRESS}.__mod__": _aligned,
     "torch.nn.Parameter": _parameter,
+    "torch.nn.Parameter.__new__": _parameter_new,
     "torch.nn.parameter.Parameter": _parameter,
     "torch.nn.UninitializedParameter": _uninitialized,
     "torch.nn.Buffer": _buffer,

@@ -97,3 +97,29 @@ def test_a_row_of_a_hugging_face_data_set_is_read_where_it_is_asked_for(tmp_path
     found = record(job(tmp_path, {"main.py": READ}))
     [read] = [row for row in found["data_path"] if row["hop"] == "read"]
     assert (read["code_anchor"], read["workers"]) == ("main.py:Texts.__getitem__:18", 2)
+
+
+MARKED = NET + """
+class Marked(nn.Parameter):
+    def __new__(cls, tensor, requires_grad=True):
+        param = nn.Parameter.__new__(cls, data=tensor.data.detach(), requires_grad=requires_grad)
+        param.told = {}
+        return param
+    def tell(self, key):
+        self.told[key] = True
+    @property
+    def is_tied(self):
+        return 'tied' in self.told
+model = nn.Linear(4, 2).cuda()
+model.weight = Marked(model.weight)
+model.weight.tell('tied')
+assert isinstance(model.weight, Marked) and isinstance(model.weight, nn.Parameter) and model.weight.is_tied
+assert [isinstance(p, Marked) for p in model.parameters()] == [True, False] and model.weight.shape == (2, 4)
+for step in range(7):
+    model(torch.randn(2, 4).cuda()).sum().backward()
+"""
+
+
+def test_a_class_below_parameter_makes_parameters_of_its_own(tmp_path: Path) -> None:
+    trace = job(tmp_path, {"main.py": MARKED})
+    assert not reasons(trace) and trace.model_roots[0].parameters["weight"].parameter
