@@ -506,9 +506,10 @@ def test_an_argument_that_some_units_get_none_for_is_no_input_of_the_fold():
     layers = blocks(2)
     net = module("Net", layers=listed("ModuleList", layers))
     first, second = (run(layer) for layer in layers)
-    first.inputs, second.inputs = [("x", tensor(2, 4)), ("mask", tensor(4, 4))], [("x", tensor(2, 4))]
+    shared = [("x", tensor(2, 4)), ("tables", tensor(4)), ("tables", tensor(4))]
+    first.inputs, second.inputs = [*shared, ("mask", tensor(4, 4))], shared
     block = by_path(folded(net, call(net, loop(9, [first], [second]))))["layers.[0-1]"]
-    assert [(one["name"], one["dims"]) for one in block["shapes"]["in"]] == [("x", [2, 4])]
+    assert [(one["name"], one["dims"]) for one in block["shapes"]["in"]] == [("x", [2, 4]), ("tables", [4]), ("tables", [4])]
 
 
 def test_what_a_call_that_only_hands_on_its_input_does_not_reach_never_runs():

@@ -71,10 +71,11 @@ def alike(lists: list[list[tuple[str, TensorValue]]]) -> list[list[tuple[str, Te
     names = [[name for name, _ in tensors] for tensors in lists]
     if all(one == names[0] for one in names):
         return lists
-    if all(all(one) and len(set(one)) == len(one) for one in names):
-        shared = [name for name in names[0] if all(name in one for one in names)]
-        return [[(name, dict(tensors)[name]) for name in shared] for tensors in lists]
-    return [tensors for tensors in lists if len(tensors) == len(lists[0])]
+    if not all(all(one) for one in names):
+        return [tensors for tensors in lists if len(tensors) == len(lists[0])]
+    keyed = [{(name, one[:place].count(name)): pair for place, (name, pair) in enumerate(zip(one, tensors))} for one, tensors in zip(names, lists)]
+    shared = [key for key in keyed[0] if all(key in one for one in keyed)]
+    return [[one[key] for key in shared] for one in keyed]
 
 
 def blend(shapes: Sequence[tuple[Any, ...] | None], anchor: Anchor | None, symbols: Symbols) -> list[Size] | None:
