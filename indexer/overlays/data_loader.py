@@ -227,7 +227,7 @@ def sized(interp: Any, value: Value, site: Any) -> Value:
             if isinstance(total, int) and isinstance(world, int) and world > 0:
                 return total // world if value.attrs.get("drop_last") is True else math.ceil(total / world)
             return None
-        inside = value.attrs.get("data_source", value.attrs.get("dataset"))
+        inside = value.attrs.get("data_source", value.attrs.get("dataset", value.attrs.get("indices")))
         return sized(interp, inside, site) if inside is not None else None
     if isinstance(value, Instance) and value.cls.lookup("__len__") is not MISSING:
         return interp.call(interp.getattr(value, "__len__", site), [], {}, site)

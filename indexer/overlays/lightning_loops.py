@@ -337,7 +337,9 @@ def shared(interp: Any, trainer: Opaque | None, value: Value) -> Value:
     dataset, sampler = value.attrs.get("dataset"), value.attrs.get("cgx.sampler")
     if iterable(dataset) or (isinstance(sampler, Opaque) and "cgx.world" in sampler.attrs):
         return value
-    made = Opaque("torch.utils.data.distributed.DistributedSampler", {"dataset": dataset, "cgx.world": interp.world.size}, value.anchor)
+    named = getattr(sampler, "qname", "").rpartition(".")[2]  # any other sampler is wrapped: its own length is what is divided
+    source = dataset if sampler is None or named in ("RandomSampler", "SequentialSampler") else sampler
+    made = Opaque("torch.utils.data.distributed.DistributedSampler", {"dataset": source, "cgx.world": interp.world.size}, value.anchor)
     return Opaque(LOADER, {**value.attrs, "sampler": made, "cgx.sampler": made}, value.anchor, value.name)
 
 

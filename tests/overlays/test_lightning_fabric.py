@@ -159,3 +159,18 @@ def test_what_goes_backward_is_a_number_on_the_device(tmp_path: Path) -> None:
     assert found.schedule is not None
     assert [row["code_anchor"] for row in found.schedule["host_device"]["syncs"] if row["kind"] == "item"] == ["main.py:<module>:14"]
     assert found.schedule["compute"]["forward"]["code_anchor"] == "main.py:<module>:11"
+
+
+def test_a_sampler_of_some_rows_is_shared_among_the_ranks(tmp_path: Path) -> None:
+    for place, (rows_taken, count) in enumerate((("list(range(320))", 10), ("chosen.rows()", None))):
+        folder = tmp_path / str(place)
+        folder.mkdir()
+        (folder / "main.py").write_text(
+            "import chosen\nimport lightning as L\nimport torch\nfrom torch.utils.data import DataLoader, SubsetRandomSampler, TensorDataset\n"
+            "fabric = L.Fabric()\nmodel = torch.nn.Linear(4, 4)\noptimizer = torch.optim.SGD(model.parameters(), 0.1)\nmodel, optimizer = fabric.setup(model, optimizer)\n"
+            f"loader = DataLoader(TensorDataset(torch.zeros(640, 4)), batch_size=16, sampler=SubsetRandomSampler({rows_taken}))\n"
+            "loader = fabric.setup_dataloaders(loader)\nfor (x,) in loader:\n    fabric.backward(model(x).sum())\n    optimizer.step()\n"
+        )
+        found = read_job(open_tree(folder), [], JobRequest(launch="fabric run --devices=2 --accelerator=cuda main.py"), [])
+        assert found.schedule is not None
+        assert [row["count"] for row in found.schedule["loops"]] == [count]
