@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from cgx.indexer.interpreter.stdlib.support import first
 from cgx.indexer.interpreter.values import DictValue, FunctionValue, ListValue, Native, Opaque, Value
 from cgx.indexer.overlays.arguments import bind
 
@@ -24,7 +25,7 @@ def jit(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> 
     """``@triton.jit``, with or without options."""
     if args and isinstance(args[0], FunctionValue):
         return args[0]
-    return Native("triton.jit", lambda interp, site, args, kwargs: args[0])
+    return Native("triton.jit", first)
 
 
 def autotune(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
@@ -43,7 +44,7 @@ def autotune(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]
 
 def heuristics(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
     """``@triton.heuristics(values)``: arguments that are worked out when the kernel is launched."""
-    return Native("triton.heuristics", lambda interp, site, args, kwargs: args[0])
+    return Native("triton.heuristics", first)
 
 
 ENTRIES: dict[str, Any] = {
