@@ -11,10 +11,6 @@ from cgx.exporters.records import Anchors, AnchorText, Count, Header, Model, Unr
 SCHEMA = "cgx/execution_schedule/1"
 FILE = "execution_schedule.json"
 
-PHASES = (
-    "startup", "data", "forward", "backward", "optimizer", "evaluation", "checkpoint", "logging", "teardown",
-    "schedule", "prefill", "decode", "sample", "respond",
-)  # fmt: skip
 PhaseName = Literal[
     "startup", "data", "forward", "backward", "optimizer", "evaluation", "checkpoint", "logging", "teardown",
     "schedule", "prefill", "decode", "sample", "respond",

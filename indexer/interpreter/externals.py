@@ -78,9 +78,6 @@ PREFIXES = (
 )
 
 
-DETACHED = frozenset({"detach", "detach_", "argmax", "argmin", "bernoulli", "sign", "zeros_like", "ones_like", "empty_like", "full_like", "rand_like", "randn_like"})
-
-
 class Externals:
     """The part of the interpreter that asks the tables. Mixed into Interp."""
 
@@ -647,17 +644,6 @@ class Externals:
         if row.inplace and args:
             return self._write_back(args[0], result, row.name.rpartition(".")[2] in RESHAPING)
         return self.wrap(result) if isinstance(result, list | dict) else result
-
-    def keep_gradients(self: Any, name: str, inputs: list[TensorValue], result: Value) -> None:
-        """Whether a result requires gradients: not under ``no_grad``, else where an input does."""
-        for tensor in tensors_listed(result):
-            if tensor.requires_grad is None and not any(tensor is one for one in inputs) and floating(tensor):
-                if not self.flags.get("grad", True) or name in DETACHED:
-                    tensor.requires_grad = False
-                elif any(one.requires_grad is True for one in inputs):
-                    tensor.requires_grad = True
-                elif inputs and all(one.requires_grad is False for one in inputs):
-                    tensor.requires_grad = False
 
     def _write_back(self: Any, target: Value, result: Value, reshaping: bool) -> Value:
         """What an in-place op leaves in its target: all but a few keep its shape and dtype, whatever the operand is."""

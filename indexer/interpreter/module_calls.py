@@ -40,7 +40,6 @@ from cgx.model.anchors import Anchor
 
 Args = list[Value]
 Kwargs = dict[str, Value]
-MAX_MODULES = 2_000_000
 
 
 def trainable(module: ModuleInstance) -> bool:

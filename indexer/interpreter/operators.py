@@ -21,11 +21,8 @@ from cgx.indexer.interpreter.values import (
     DictValue,
     DType,
     External,
-    FunctionValue,
     Instance,
     ListValue,
-    ModuleObject,
-    Native,
     Opaque,
     Sequence,
     SetValue,
@@ -490,7 +487,6 @@ def _in_place(function: Callable[..., Value], values: tuple[Value, ...], index: 
     return function(*values[:index], option, *values[index + 1 :])
 
 
-OBJECTS = (Instance, ClassValue, FunctionValue, ListValue, DictValue, SetValue, TensorValue, ModuleObject, Opaque, Native, External, DType, Device)
 
 SENTINELS = frozenset({"dataclasses.MISSING", "inspect.Parameter.empty", "inspect._empty", "argparse.SUPPRESS"})  # what no machine gives
 

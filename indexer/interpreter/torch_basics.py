@@ -205,10 +205,6 @@ def _custom_function(interp: Interp, site: Site, args: Args, kwargs: Kwargs) -> 
     return Native("torch.library.custom_op", first_argument)
 
 
-def _load_state(interp: Interp, site: Site, args: Args, kwargs: Kwargs) -> Value:
-    return None
-
-
 def _parameters_to_vector(interp: Interp, site: Site, args: Args, kwargs: Kwargs) -> Value:
     return TensorValue((None,), "float32")
 

@@ -10,8 +10,6 @@ from typing import Any
 from cgx.indexer.names.expressions import ExpressionReader
 from cgx.indexer.names.facts import KEYWORD, POSITIONAL, UNKNOWN, VAR_KEYWORD, VAR_POSITIONAL, Expr
 
-_METHOD_DECORATORS = ("staticmethod", "classmethod")
-
 
 class Collector(ExpressionReader):
     """Collects one file. After :meth:`module`, the lists of :class:`State` hold the facts."""

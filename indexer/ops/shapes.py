@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
-from cgx.indexer.ops.dims import Dim, Size, exact_divide, maximum, product
+from cgx.indexer.ops.dims import Size, exact_divide, maximum, product
 
 MaybeSize = Size | None
 Shape = tuple[MaybeSize, ...] | None
@@ -128,13 +128,3 @@ def window(size: MaybeSize, kernel: MaybeSize, stride: MaybeSize, padding: Maybe
     if isinstance(last, int) and isinstance(size, int) and isinstance(padding, int):
         return result - 1 if last >= size + padding else result
     return None if stride != 1 else result
-
-
-def is_size(value: object) -> bool:
-    return isinstance(value, int | Dim)
-
-
-def same_rank(shapes: Iterable[Shape]) -> int | None:
-    """The common rank of shapes, where all are known and agree."""
-    ranks = {len(shape) if shape is not None else None for shape in shapes}
-    return ranks.pop() if len(ranks) == 1 else None

@@ -285,10 +285,6 @@ def check_trigger(interp: Any, site: Any, args: list[Value], kwargs: dict[str, V
     return interp.unknown(site.text, "loop-carried", site, hint="bool")
 
 
-def first_argument(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
-    return args[1] if len(args) > 1 else next(iter(kwargs.values()), None)
-
-
 def tracker(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
     return Opaque("wandb.Run", {}, site.anchor)
 

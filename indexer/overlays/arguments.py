@@ -161,7 +161,3 @@ def argument_text(site: Any, index: int, name: str = "") -> str:
     if index < len(node.args) and not any(isinstance(arg, ast.Starred) for arg in node.args[: index + 1]):
         return unparse(node.args[index])
     return ""
-
-
-def is_unknown(value: Value) -> bool:
-    return isinstance(value, Unknown)

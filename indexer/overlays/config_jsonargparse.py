@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import posixpath
 from dataclasses import dataclass
 from typing import Any
 
@@ -280,10 +279,6 @@ def _parse(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) 
 def _parser(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
     parser = ARGPARSE[PARSER](interp, site, args, kwargs)
     return Opaque("jsonargparse.ArgumentParser", parser.attrs, site.anchor)
-
-
-def _path(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
-    return posixpath.normpath(text_of(args[0]) or "")
 
 
 ENTRIES: dict[str, Handler] = {

@@ -136,10 +136,5 @@ def get_lr(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) 
     return DictValue({"lr": ListValue([interp.unknown("lr", "loop-carried", site, "float")])})
 
 
-def accumulates(wrapped: Value) -> int | None:
-    count = wrapped.attrs.get("cgx.accumulate", 1) if isinstance(wrapped, Opaque) else 1
-    return count if isinstance(count, int) else None
-
-
 def enabled(value: Value) -> bool:
     return bool(flag(value, True))

@@ -52,10 +52,6 @@ def stream_flags(scope: Opaque) -> dict[str, Value]:
     return {"stream": scope.attrs.get("stream")}
 
 
-def device_flags(scope: Opaque) -> dict[str, Value]:
-    return {"default_device": scope.attrs.get("device")}
-
-
 ROWS: tuple[ScopeRow, ...] = (
     ScopeRow("torch.amp.autocast", "device_type dtype enabled cache_enabled", autocast_flags, ("dtype", "enabled")),
     ScopeRow("torch.cuda.amp.autocast", "enabled dtype cache_enabled", autocast_flags, ("dtype", "enabled")),

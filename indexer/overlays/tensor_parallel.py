@@ -9,13 +9,12 @@ from __future__ import annotations
 import fnmatch
 from typing import Any
 
-from cgx.indexer.interpreter.values import DictValue, External, ModuleInstance, Opaque, TensorValue, Value
+from cgx.indexer.interpreter.values import DictValue, ModuleInstance, Opaque, TensorValue, Value
 from cgx.indexer.overlays.arguments import bind, device_type, items_of
 from cgx.indexer.overlays.groups import group_purpose
 
 AUTHOR = "overlays.tensor_parallel"
 PLACEMENT, STYLE = "torch.distributed.tensor.Placement", "torch.distributed.tensor.parallel.ParallelStyle"
-DTENSOR = "torch.distributed.tensor.DTensor"
 LAYOUT = "cgx.placements"  # on a DTensor: its placement on each dim of the mesh
 
 
@@ -232,10 +231,6 @@ def laid_out(tensor: Value, mesh: Value, placements: list[Value], known_purpose:
 def mesh_device(mesh: Value) -> str | None:
     kind = mesh.attrs.get("device_type") if isinstance(mesh, Opaque) else None
     return device_type(kind) if kind is not None else "cuda"
-
-
-def loss_parallel(interp: Any, site: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
-    return External("contextlib.nullcontext")
 
 
 ENTRIES: dict[str, Any] = {}

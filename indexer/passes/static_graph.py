@@ -13,8 +13,6 @@ from cgx.indexer.passes.answers import tally_answers
 from cgx.indexer.passes.identity import file_id, reason_id, symbol_id
 from cgx.model.facts import Edge, GraphDelta, Node, Value
 
-LINK_AUTHOR = "passes.static_graph"
-
 # Which kind a qualified name has where several definitions share it: the first of these.
 _KINDS = ("class", "function", "method", "module", "variable")
 

@@ -46,7 +46,6 @@ ACTIONS = frozenset(
         "version",
     ]
 )
-NEW_DEFAULT = object()
 
 
 class WrongArguments(Exception):

@@ -10,7 +10,6 @@ from cgx.indexer.interpreter.values import (
     Alternatives,
     ByRank,
     DictValue,
-    DType,
     ListValue,
     Opaque,
     SetValue,
@@ -210,7 +209,3 @@ def items_of(interp: Any, value: Value, site: Any) -> list[Value] | None:
 def known(value: Value) -> bool:
     """Nothing in the value is unknown at its top."""
     return not isinstance(value, Unknown | Alternatives | ByRank) and value is not MISSING
-
-
-def short_type(value: Value) -> str:
-    return value.name if isinstance(value, DType) else type(value).__name__

@@ -21,11 +21,6 @@ _BRACES = re.compile(r"\{([^{},\s]*(?:,[^{},\s]*)+|-?\d+\.\.-?\d+)\}")
 MAX_FIELDS = 1000  # words that the braces of one word give
 
 
-def expand_words(state: State, words: tuple[Word, ...], substitute: Substitute) -> list[str]:
-    """All texts that ``words`` give, split as the shell does."""
-    return [text for word in words for text in expand(state, word, substitute)]
-
-
 def expand(state: State, word: Word, substitute: Substitute) -> list[str]:
     """The texts of one word."""
     fields: list[str] = []

@@ -7,7 +7,7 @@ from typing import Any
 
 from cgx.indexer.interpreter.values import TensorValue, Unknown, Value
 from cgx.indexer.ops.constants import is_static, mapped
-from cgx.indexer.ops.dtypes import REAL_OF, kind
+from cgx.indexer.ops.dtypes import REAL_OF
 from cgx.indexer.ops.rows import Call, Rule
 from cgx.indexer.ops.shapes import Shape, broadcast
 from cgx.indexer.ops.tensors import device_of, dtype_argument, float_dtype, known_elements, result_dtype, tensor
@@ -143,11 +143,6 @@ def glu(call: Call) -> Value:
     size = shape[dim]
     shape[dim] = None if size is None else size // 2
     return tensor(tuple(shape), base.dtype, base.device)
-
-
-def is_complex_kind(value: TensorValue) -> bool | None:
-    """Whether the dtype is complex; None where not known."""
-    return None if value.dtype is None else kind(value.dtype) == "complex"
 
 
 def frexp(call: Call) -> Value:

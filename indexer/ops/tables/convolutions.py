@@ -13,7 +13,6 @@ AVG_POOL = "input, kernel_size, stride=None, padding=0, ceil_mode=False, count_i
 LP_POOL = "input, norm_type, kernel_size, stride=None, ceil_mode=False"
 UNPOOL = "input, indices, kernel_size, stride=None, padding=0, output_size=None"
 FRACTIONAL = "input, kernel_size, output_size=None, output_ratio=None, return_indices=False, _random_samples=None"
-SPACE = ["L", "H,W", "D,H,W"]
 
 
 def _numbers(count: int, value: int) -> str:

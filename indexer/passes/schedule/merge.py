@@ -7,7 +7,6 @@ import re
 from typing import Any
 
 from cgx.indexer.passes.schedule.counts import total
-from cgx.model.anchors import Anchor
 
 GATHERED = frozenset({"repeat", "called_from", "module", "bytes"})
 INDEX = re.compile(r"(?<![^.])\d+(?![^.])")
@@ -117,7 +116,3 @@ def index_range(numbers: list[int]) -> str:
     if ordered == list(range(ordered[0], ordered[-1] + 1)):
         return f"[{ordered[0]}-{ordered[-1]}]"
     return f"[{','.join(map(str, ordered))}]"
-
-
-def anchor_text(anchor: Anchor | None) -> str | None:
-    return str(anchor) if anchor is not None else None

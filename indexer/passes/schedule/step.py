@@ -16,7 +16,6 @@ from cgx.indexer.interpreter.trace import (
     BranchNode,
     CallNode,
     Event,
-    JobNode,
     LoopNode,
     ModuleCall,
     Node,
@@ -476,9 +475,3 @@ def steps_engine(spot: Spot, loop: LoopNode) -> bool:
     """A round of the loop is one call of an engine's step: requests come and go between the rounds."""
     first = next((one for one in spot.below(loop) if isinstance(one, CallNode)), None)
     return first is not None and bool(STEP_CALL.search(first.symbol.rpartition(".")[2]))
-
-
-def enclosing_frame(spot: Spot, step: Step) -> list[Node]:
-    """Nodes between the step's entry and the spot."""
-    entry = step.entry_node if step.entry_node is not None else step.loop
-    return [one for one in spot.below(entry) if not isinstance(one, JobNode)]

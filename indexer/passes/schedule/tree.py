@@ -314,7 +314,3 @@ def events(all_spots: list[Spot], kind: str, key: str = "") -> Iterator[Spot]:
         node = spot.node
         if isinstance(node, Event) and node.kind == kind and (not key or node.data.get("key") == key):
             yield spot
-
-
-def contains(node: Node, found: list[Spot]) -> bool:
-    return any(spot.holds(node) or spot.node is node for spot in found)

@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import json
-from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
@@ -292,8 +291,3 @@ def _parameter_count(parameters: Any) -> int | None:
             count *= dim
         total += count
     return total
-
-
-def section_sizes(delta: GraphDelta) -> Counter[str]:
-    """How many entries each section of a job's delta has; for summaries."""
-    return Counter(str(edge.properties["section"]) for edge in delta.edges if edge.kind == "HAS_ENTRY")
