@@ -35,10 +35,16 @@ BUSY = ("sync", "copy", "collective")  # events of a process that holds a device
 
 
 def run_started(interp: Interp, holder: Node | None = None) -> None:
-    """Run what was started, target by target, until one of them runs a model. It stands in ``holder``, else at the end."""
-    if runs_model(interp):
-        return
-    for group in grouped(interp.started.items):
+    """Run what was started, target by target, until one of them runs a model; what they start themselves comes after.
+
+    It stands in ``holder``, else at the end.
+    """
+    done: set[int] = set()
+    while not runs_model(interp):
+        group = next((one for one in grouped(interp.started.items) if id(one[0][0]) not in done), None)
+        if group is None:
+            return
+        done |= {id(one) for one, _ in group}
         children = (holder or interp.trace.root).children
         start = len(children)
         first, site = group[0]
@@ -47,9 +53,10 @@ def run_started(interp: Interp, holder: Node | None = None) -> None:
         names = first.attrs.get("kwargs")
         kwargs = dict(names.items) if isinstance(names, DictValue) else {}
         to_the_end(interp, lambda args=args, kwargs=kwargs, first=first, site=site: interp.call(first.attrs["target"], args, kwargs, site))  # type: ignore[misc]
-        if runs_model(interp) or any(isinstance(node, Event) and node.kind in BUSY for top in children[start:] for node in top.walk()):
+        if any(isinstance(node, Event) and node.kind in BUSY for top in children[start:] for node in top.walk()):
             return
-        del children[start:]
+        if not runs_model(interp):
+            del children[start:]
 
 
 def join_started(interp: Interp) -> None:

@@ -76,3 +76,28 @@ def test_one_call_of_the_model_serves_prefill_and_decode(tmp_path: Path) -> None
         ("all_reduce", "decode", {"per": "token"}),
     ]
     assert brief(found.rows["compute"]["forward"], "value", "phase") == [("Net.forward", "prefill"), ("Net.forward", "decode")]
+
+
+NESTED = NET + """    def forward(self, x):
+        return self.b(self.a(x))
+import multiprocessing as mp
+def hold(rank, size):
+    torch.distributed.init_process_group("nccl", rank=rank, world_size=size)
+    net = Net().cuda()
+    while True:
+        x = torch.tensor([float(one) for one in input().split()], device="cuda")
+        torch.distributed.all_reduce(x)
+        print(net(x).argmax(-1).tolist())
+def route():
+    for rank in range(2):
+        mp.Process(target=hold, args=(rank, 2)).start()
+    while True:
+        input()
+mp.Process(target=route).start()
+"""
+
+
+def test_processes_that_a_started_one_starts_hold_the_model(tmp_path: Path) -> None:
+    found = served(tmp_path, NESTED)
+    assert brief(found.rows["device_device"], "collective", "ranks") == [("all_reduce", "all")]
+    assert found.rows["compute"]["forward"]["value"] == "Net.forward"
