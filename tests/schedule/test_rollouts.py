@@ -91,3 +91,23 @@ def test_the_rest_of_a_generators_last_round_is_no_step_of_its_own(tmp_path: Pat
     found = served(tmp_path, WINDOWS)
     assert [row["name"] for row in found.rows["phases"]] == ["startup", "data", "forward", "backward", "optimizer"]
     assert brief(found.rows["host_device"]["copies"], "what", "phase") == [("x", "data"), ("Net()", "startup")]
+
+
+def test_each_loss_of_a_step_has_its_own_forward(tmp_path: Path) -> None:
+    text = NET + """    def forward(self, x):
+        return self.b(self.a(x))
+    def act(self, x):
+        mean = self(x)
+        return torch.distributions.Normal(mean, torch.ones_like(mean)).rsample()
+first, second = Net().cuda(), Net().cuda()
+one, other = torch.optim.SGD(first.parameters(), lr=0.1), torch.optim.SGD(second.parameters(), lr=0.1)
+for step in range(90):
+    x = torch.randn(8, 4, device="cuda")
+    first(x).mean().backward()
+    one.step()
+    second.act(x).mean().backward()
+    other.step()
+"""
+    found = served(tmp_path, text)
+    assert {row["phase"] for row in found.rows["host_device"]["syncs"] if row["kind"] == "branch"} == {"forward"}
+    assert next(row for row in found.rows["phases"] if row["name"] == "backward")["runs_on"] == "device"

@@ -47,6 +47,7 @@ class Phases:
         self.backward_start = min((spot.order for spot in backwards), default=0)
         self.backward_end = max((spot.order for spot in backwards), default=0)
         self.optimizer_end = max((spot.order for spot in step.optimizers), default=0)
+        self.runs = [spot.order for spot in found if isinstance(spot.node, ModuleCall) and not spot.in_module]
         self.log_lines = {(spot.anchor.path, spot.anchor.line) for spot in events(found, "log")}
         self.read_lines = {(spot.anchor.path, spot.anchor.line) for spot in events(found, "sync") if spot.node.data.get("reads")}  # type: ignore[attr-defined]
         self.in_token_loop = step.micro
@@ -249,8 +250,14 @@ class Phases:
         if spot.order <= self.backward_start:
             return "forward"
         if spot.order <= self.backward_end:
-            return "backward"
+            return self.between_backwards(spot)
         return "optimizer" if spot.order <= self.optimizer_end else "logging"
+
+    def between_backwards(self, spot: Spot) -> str:
+        """Of several losses in a step each has its own forward: what follows one, up to the next backward, belongs to that."""
+        orders = [one.order for one in self.step.backwards if one.order <= spot.order]
+        last = max(orders, default=self.backward_start)
+        return "forward" if any(last < order <= spot.order for order in self.runs) else "backward"
 
     def in_serving(self, spot: Spot) -> str:
         """By the words of the functions and branches round it, then by place."""
