@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import wraps
 from typing import TYPE_CHECKING, Any
 
 from cgx.indexer.interpreter.blocks import ONCE, negated, noted_period
@@ -239,9 +240,25 @@ def first_rounds(interp: Any, test: Value, text: str) -> dict[bool, Anchor]:
     return found
 
 
+def once_a_node(rule: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """What a rule finds in the syntax of a node is found once; the node keeps it."""
+    key = f"cgx_{rule.__name__}"
+
+    @wraps(rule)
+    def kept(node: ast.expr) -> Any:
+        found = getattr(node, key, MISSING)
+        if found is MISSING:
+            found = rule(node)
+            setattr(node, key, found)
+        return found
+
+    return kept
+
+
 RANK_CALLS = ("get_rank", "get_local_rank", "is_main_process")
 
 
+@once_a_node
 def _asks_only(node: ast.expr) -> bool:
     """To evaluate it again leaves nothing in the trace: names, comparisons, and calls that ask for the rank."""
     for one in ast.walk(node):
@@ -254,19 +271,18 @@ def _asks_only(node: ast.expr) -> bool:
     return True
 
 
+@once_a_node
 def _bool_ops(test: ast.expr) -> tuple[ast.BoolOp, ...]:
     return tuple(node for node in ast.walk(test) if isinstance(node, ast.BoolOp))
 
 
+@once_a_node
 def _sized(node: ast.expr) -> bool:
     """The size of a tensor: it counts no rounds."""
     return any(isinstance(one, ast.Attribute) and one.attr in ("size", "shape", "numel", "ndim") for one in ast.walk(node))
 
 
+@once_a_node
 def _remainders(test: ast.expr) -> tuple[ast.BinOp, ...]:
-    """The ``%`` in a condition; looked for once a condition."""
-    found: tuple[ast.BinOp, ...] | None = getattr(test, "cgx_remainders", None)
-    if found is None:
-        found = tuple(node for node in ast.walk(test) if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mod))
-        test.cgx_remainders = found  # type: ignore[attr-defined]
-    return found
+    """The ``%`` in a condition."""
+    return tuple(node for node in ast.walk(test) if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mod))

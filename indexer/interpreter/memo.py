@@ -188,7 +188,8 @@ class Memo:
         self.readings.remove(reading)
         changes = self.trail.commit()
         del loops
-        outside = any(id(change.obj) in given or isinstance(change.obj, ModuleInstance) or id(change.obj) in self.shared_tables() for change in changes.values())
+        shared = self.shared_tables() if changes else frozenset()
+        outside = any(id(change.obj) in given or isinstance(change.obj, ModuleInstance) or id(change.obj) in shared for change in changes.values())
         if outside or key is None or reading.spoiled or not can_copy(result):
             return result
         places = {id(inner): path for path, inner in named_places(module)}
